@@ -136,8 +136,10 @@ create table charge_attempts (
   three_d_secure three_d_secure,
   accepts_part boolean default false not null,
   asked_cents bigint,
+  authenticate_until timestamp with time zone,
   constraint charge_attempts_pkey PRIMARY KEY (account_id, test_mode, id),
-  constraint charge_attempts_account_id_test_mode_payment_intent_id_fkey FOREIGN KEY (account_id, test_mode, payment_intent_id) REFERENCES payment_intents(account_id, test_mode, id)
+  constraint charge_attempts_account_id_test_mode_payment_intent_id_fkey FOREIGN KEY (account_id, test_mode, payment_intent_id) REFERENCES payment_intents(account_id, test_mode, id),
+  constraint charge_attempts_awaits_its_customer CHECK (((authenticate_until IS NULL) OR ((purpose = 'invoice'::text) AND (NOT off_session) AND (processor_intent_id IS NOT NULL) AND (authenticate_until <= (created_at + '24:00:00'::interval)))))
 );
 alter table charge_attempts enable row level security;
 alter table charge_attempts force row level security;
@@ -1545,9 +1547,9 @@ CREATE OR REPLACE FUNCTION checkout.charge_work_waiting(older_than interval)
 AS $function$
   select
     (select count(*) from (select from checkout.charge_attempts a
-      where a.status = 'sending' and a.created_at < now() - older_than order by a.next_check_at limit 1000) counted)
+      where a.status = 'sending' and a.created_at < now() - older_than and a.authenticate_until is null order by a.next_check_at limit 1000) counted)
     + (select count(*) from (select from checkout.charge_attempts a
-      where a.status = 'unknown' and a.created_at < now() - older_than order by a.next_check_at limit 1000) counted),
+      where a.status = 'unknown' and a.created_at < now() - older_than and a.authenticate_until is null order by a.next_check_at limit 1000) counted),
     (select count(*) from (select from checkout.payment_plans p
       where p.state in ('running', 'releasing') and p.lease_until < now() order by p.next_check_at limit 1000) counted),
     (select count(*) from (select from checkout.intent_operations o

@@ -209,6 +209,45 @@ describe('a customer on a test clock', () => {
     });
   });
 
+  it('has first payments that wait for the customer whom a bank asks, with the secret in the response to their creation alone [SUB-9, D14.258]', async () => {
+    const clock = await clockAt('2027-01-31T00:00:00Z');
+    const customer = await newCustomer(api, { test_clock: clock });
+    const price = await make(api, '/v1/prices', 'price', {
+      ...{ product: shop.eligibleProductId, unit_amount: 2_000, recurring: { interval: 'month' } },
+    });
+    const fields = {
+      ...{ customer, items: [{ price: text(price, 'price_id'), quantity: 1 }] },
+      default_payment_method: await newCard(api, customer, 'authentication_required'),
+    };
+    const create = async (key: string) => {
+      const answer = await api.ok('POST', '/v1/subscriptions', {
+        ...{ body: { subscription: fields }, headers: { 'Idempotency-Key': key } },
+      });
+      return record(answer, 'subscription');
+    };
+    const read = async ({ subscription_id: id }: Json) =>
+      record((await api.get(`/v1/subscriptions/${id}`)).body, 'subscription');
+    const made = await create('one');
+    const asked = { setup_secret: null, payment_secret: expect.stringMatching(/^pi_.*_secret_/) };
+    expect(made).toMatchObject({ status: 'incomplete', client_secret: asked });
+    expect(await create('one')).toEqual(made);
+    expect(await read(made)).toMatchObject({ status: 'incomplete', client_secret: null });
+    const pay = () => api.post(`/v1/invoices/${made.latest_invoice}/pay`, {});
+    expect(await pay()).toMatchObject({ status: 402, body: { code: 'authentication_required' } });
+    const [intent] = text(record(made, 'client_secret'), 'payment_secret').split('_secret_');
+    await eligo.sandbox('POST', `/sandbox/authentications/${intent}`, { outcome: 'success' });
+    // Whoever does not wait for the processor's event asks.
+    expect(await pay()).toMatchObject({ status: 200, body: { invoice: { status: 'paid', amount_paid: 2_000 } } });
+    expect(await read(made)).toMatchObject({ status: 'active', client_secret: null });
+    expect(await create('one')).toMatchObject({ subscription_id: made.subscription_id, client_secret: null });
+    const left = await create('two');
+    expect(left.subscription_id).not.toBe(made.subscription_id);
+    await advance(clock, '2027-02-01T00:00:00Z');
+    expect(await read(left)).toMatchObject({ status: 'incomplete_expired' });
+    const [late] = text(record(left, 'client_secret'), 'payment_secret').split('_secret_');
+    await expect(eligo.sandbox('POST', `/sandbox/authentications/${late}`, { outcome: 'success' })).rejects.toThrow();
+  });
+
   it('goes forward only [RUN-5]', async () => {
     const clock = await clockAt('2027-01-01T00:00:00Z');
     expect(await advance(clock, '2026-12-31T23:59:59Z')).toMatchObject({

@@ -8,6 +8,7 @@ import { createArrivals } from './arrivals.ts';
 import { createChargePace, type PaceLimits } from './charge-pace.ts';
 import { type BillingSettings, readBillingSettings } from './config.ts';
 import { cardUpdates } from './consumers/card-updates.ts';
+import { chargeAuthentications } from './consumers/charge-authentications.ts';
 import { issueReceipts, issueRefundReceipts } from './consumers/issue-receipts.ts';
 import { subscriptionStartConsumer } from './consumers/subscription-start.ts';
 import type { Context } from './context.ts';
@@ -65,6 +66,7 @@ export const billingService: ServiceComposition<BillingSettings> = {
         issueReceipts,
         issueRefundReceipts,
         cardUpdates(context),
+        chargeAuthentications(context),
       ],
       jobs: [
         runDue(context),

@@ -11,6 +11,7 @@ import { settleCatalogTasks } from '../src/jobs/settle-catalog-tasks.ts';
 import { loadInvoiceLines } from '../src/store/invoice-lines.ts';
 import { findInvoice } from '../src/store/invoices.ts';
 import { findSubscription } from '../src/store/subscriptions.ts';
+import { awaitedCustomerTests } from './awaited-customers.ts';
 import { callOf, type Fixture, openFixture, someScope, start } from './fixture.ts';
 
 let on: Fixture;
@@ -195,6 +196,10 @@ describe('a first payment that fails', () => {
     expect((await read(made.subscriptionId)).subscription.status).toBe('active');
   });
 });
+
+awaitedCustomerTests(() => ({
+  ...{ on, scope, customerId, inputOf, make, read, runAt, eventsOf, madeCount },
+}));
 
 describe('a key of a creation', () => {
   const key = (body: string): RetryKey => ({ key: 'a-key', requestHash: Buffer.from(body.padEnd(32, '.')) });

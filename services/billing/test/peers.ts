@@ -50,15 +50,13 @@ export interface Recurring {
 }
 
 /** A charge that took money. */
-export interface TakenCharge {
+export interface TakenCharge extends Pick<ChargeInvoiceRequest, 'leg' | 'onPage' | 'withCustomer'> {
   readonly operationId: string;
   readonly invoiceId: string;
-  readonly leg: string;
   readonly paymentMethodId: string;
   readonly amountCents: number;
   readonly at: Date;
   readonly healthcareCents: number;
-  readonly onPage: boolean;
 }
 
 /**
@@ -312,7 +310,9 @@ export class Peers {
       }),
     resumeInvoiceAuthentication: async ({ id, giveUp }: { id: string; giveUp: boolean }) => {
       const card = this.#asked.get(id);
-      if (giveUp && card !== undefined) this.behave(card, 'authentication_required');
+      // Unless the customer was faster.
+      if (giveUp && card && this.#cards.get(card)?.behavior === 'asks_bank')
+        this.behave(card, 'authentication_required');
       return {};
     },
   } as unknown as Context['checkout'];
@@ -367,7 +367,7 @@ export class Peers {
     if (card.behavior === 'health_cards_not_enabled') throw new Failure('health_cards_not_enabled');
     if (card.behavior === 'asks_bank') {
       this.#asked.set(request.invoiceId, request.paymentMethodId);
-      return create(ChargeInvoiceResponseSchema, { outcome: 'unknown' });
+      return create(ChargeInvoiceResponseSchema, { outcome: 'unknown', awaitsCustomer: request.withCustomer });
     }
     this.#asked.delete(request.invoiceId);
     const response = card.behavior === 'pays' ? this.#take(request) : declined(card.behavior);
@@ -391,7 +391,7 @@ export class Peers {
       paymentMethodId: request.paymentMethodId,
       amountCents: Number(request.amountCents),
       at: new Date(Number(request.atMs)),
-      onPage: request.onPage ?? false,
+      ...{ onPage: request.onPage, withCustomer: request.withCustomer },
       healthcareCents: Number(iiasCents + prescriptionCents + visionCents + serviceCents),
     });
     const intent = { paymentIntentId: newId('payment_intent'), latestChargeId: newId('charge') };

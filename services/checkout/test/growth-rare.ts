@@ -23,7 +23,7 @@ import {
   claimOperationOfIntent,
   findDecision,
 } from '../src/store/intent-operations.ts';
-import { abandonLateAttempt, endConfirmTime } from '../src/store/late-attempts.ts';
+import { abandonLateAttempt, awaitCustomer, endConfirmTime } from '../src/store/late-attempts.ts';
 import { findIntent, findIntents, unbillIntents } from '../src/store/payment-intents.ts';
 import { arePaymentLocksHeld } from '../src/store/payment-locks.ts';
 import { claimPlan, endHeldPlan, lockPlan, releaseRunningPlan } from '../src/store/payment-plans.ts';
@@ -78,6 +78,7 @@ export async function exerciseRareWork(fixture: ChargingFixture): Promise<void> 
     await claimAttempt(tx, scope, seededId('fatt', 21), leaseMs);
     await postponeAttempt(tx, scope, { id: seededId('fatt', 21), epoch: 2 }, 1_000);
     await abandonAttempt(tx, scope, seededId('fatt', 22), null);
+    await awaitCustomer(tx, scope, { id: seededId('fatt', 21), epoch: 2 });
     await endConfirmTime(tx, scope, { id: seededId('fatt', 21), epoch: 2 });
     await abandonLateAttempt(tx, scope, seededId('fatt', 41));
     await claimOperation(tx, scope, seededId('fiop', 10), leaseMs);

@@ -1,3 +1,6 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import { EventSchema } from '@eligo/proto/events/v1/events';
+import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
 import { cents, newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { adoptInvoiceCard } from '../src/actions/adopt-invoice-card.ts';
@@ -5,6 +8,8 @@ import { chargeInvoice } from '../src/actions/charge-invoice.ts';
 import { findAttemptOnPage, readInvoicePayment } from '../src/actions/read-invoice-payment.ts';
 import { resumeInvoiceAuthentication } from '../src/actions/resume-invoice-authentication.ts';
 import type { InvoiceCharge } from '../src/domain/invoice-charge.ts';
+import { sweepCharges } from '../src/jobs/sweep-charges.ts';
+import { countChargeWork } from '../src/store/charge-work.ts';
 import { findPaymentMethod } from '../src/store/payment-methods.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 
@@ -122,6 +127,137 @@ describe('a card that was typed on the payment page of an invoice', () => {
       ...{ outcome: 'declined', failureCode: 'authentication_required' },
     });
     expect(await payment(of)).toMatchObject({ inFlight: false });
+  });
+});
+
+describe('the first payment of a subscription', () => {
+  /** A saved card whose bank asks for its customer, who is on the partner's page. */
+  async function first(): Promise<InvoiceCharge> {
+    const { onPage: _page, ...saved } = await typed('tok_authenticationRequired');
+    return { ...saved, invoiceId: newId('invoice'), withCustomer: true };
+  }
+  const pass = async ({ operationId }: InvoiceCharge, parts: string) => {
+    await fixture.test.admin(
+      `update checkout.charge_attempts set ${parts}, next_check_at = now(), lease_until = now() where operation_id = $1`,
+      [operationId],
+    );
+  };
+  const isOver = "confirm_until = least(confirm_until, now() - interval '1 second')";
+  const sweep = async () => {
+    await sweepCharges(fixture.context);
+  };
+  const told = async ({ operationId }: InvoiceCharge) => {
+    const rows = await fixture.test.admin<{ payload: Buffer }>(
+      "select payload from checkout.outbox where type = 'command.charge.authenticated' and aggregate_id = $1",
+      [operationId],
+    );
+    return rows.map(({ payload }) => fromBinary(EventSchema, payload).object.value);
+  };
+
+  it('waits for its customer past the time to confirm, is looked at by the sweeper, and is charged once [D14.115]', async () => {
+    const of = await first();
+    const waits = { outcome: 'unknown', awaitsCustomer: true };
+    expect(await charge(of)).toMatchObject(waits);
+    await pass(of, isOver);
+    await sweep();
+    expect(await charge(of)).toMatchObject(waits);
+    const secret = { inFlight: true, clientSecret: expect.stringMatching(/^pi_.*_secret_/) };
+    expect(await payment(of)).toMatchObject(secret);
+    const { attemptsInDoubt } = await countChargeWork(fixture.database, -60);
+    expect(attemptsInDoubt).toBe(0);
+    expect(await told(of)).toEqual([]);
+    await answer(of, true);
+    await pass(of, isOver);
+    await sweep();
+    expect(await told(of)).toMatchObject([
+      {
+        ...{ operationId: of.operationId, invoiceId: of.invoiceId },
+        subscriptionId: of.subscriptionId,
+        outcome: 'succeeded',
+      },
+    ]);
+    expect(await charge(of)).toMatchObject({ outcome: 'succeeded', intent: { amountReceivedCents: 2_500 } });
+    expect(await payment(of)).toMatchObject({ inFlight: false, clientSecret: undefined });
+    expect(await told(of)).toHaveLength(1);
+  });
+
+  it('asks nobody of a card that needs no authentication', async () => {
+    const { id, customerId } = await fixture.card('hsa');
+    const of: InvoiceCharge = { ...(await first()), paymentMethodId: id, customerId, leg: 'health' };
+    expect(await charge(of)).toMatchObject({ outcome: 'succeeded' });
+    expect(await told(of)).toEqual([]);
+  });
+
+  it.each<[string, (of: InvoiceCharge) => Promise<unknown>, string]>([
+    [
+      'fails at the bank',
+      (of) =>
+        answer(of, false)
+          .then(() => pass(of, isOver))
+          .then(sweep),
+      'payment_intent_authentication_failure',
+    ],
+    [
+      'is given up after the time to confirm',
+      (of) => pass(of, isOver).then(() => resume(of, true)),
+      'authentication_required',
+    ],
+    [
+      'does not come within a day',
+      (of) => pass(of, `${isOver}, authenticate_until = now() - interval '1 second'`).then(sweep),
+      'authentication_required',
+    ],
+  ])('takes no money if its customer %s, whatever they do later [D14.115]', async (_case, end, failureCode) => {
+    const of = await first();
+    await charge(of);
+    await end(of);
+    expect(await told(of)).toMatchObject([{ outcome: 'declined', failureCode }]);
+    await answer(of, true).catch(() => undefined);
+    expect(await charge(of)).toMatchObject({ outcome: 'declined', failureCode });
+  });
+
+  it('is not ended while the processor does not say what became of it', async () => {
+    const of = await first();
+    await charge(of);
+    await pass(of, isOver);
+    await fixture.fault({ call: 'payment_intents.retrieve', kind: 'drop_before', times: 1 });
+    await sweep();
+    expect(await told(of)).toEqual([]);
+    await fixture.clearFaults();
+    await answer(of, true);
+    expect(await charge(of)).toMatchObject({ outcome: 'succeeded' });
+  });
+
+  it.each(['authentication.asked', 'charge.processor_answered', 'charge.settled'])(
+    'is charged once across a crash at %s',
+    async (name) => {
+      const of = await first();
+      turnFailpointsOn();
+      try {
+        const isSettled = name === 'charge.settled';
+        if (!isSettled) armFailpoint(name, { action: 'error' });
+        await charge(of).catch(() => undefined);
+        await pass(of, 'epoch = epoch');
+        await sweep();
+        await answer(of, true);
+        await pass(of, 'epoch = epoch');
+        if (isSettled) armFailpoint(name, { action: 'error' });
+        await sweep();
+      } finally {
+        turnFailpointsOff();
+      }
+      expect(await charge(of)).toMatchObject({ outcome: 'succeeded', intent: { amountReceivedCents: 2_500 } });
+      expect(await told(of)).toMatchObject([{ outcome: 'succeeded' }]);
+    },
+  );
+
+  it('the table refuses a wait of more than a day, and one without its customer', async () => {
+    const of = await first();
+    await charge(of);
+    const refused = 'charge_attempts_awaits_its_customer';
+    await expect(pass(of, "authenticate_until = created_at + interval '25 hours'")).rejects.toThrow(refused);
+    await expect(pass(of, 'off_session = true')).rejects.toThrow(refused);
+    await resume(of, true);
   });
 });
 

@@ -5,7 +5,15 @@ import { type ComponentName, serviceNames } from '../components.ts';
  * against what the components themselves declare.
  */
 export const busConsumers: Readonly<Partial<Record<ComponentName, Readonly<Record<string, readonly string[]>>>>> = {
-  billing: { checkout: ['subscription-start', 'issue-receipts', 'issue-refund-receipts', 'card-updates'] },
+  billing: {
+    checkout: [
+      'subscription-start',
+      'issue-receipts',
+      'issue-refund-receipts',
+      'card-updates',
+      'charge-authentications',
+    ],
+  },
   checkout: { billing: ['renewals'], refunds: ['refund-receipts'] },
   refunds: { billing: ['refund-commands'], checkout: ['refund-commands', 'ledger'] },
   webhooks: Object.fromEntries(serviceNames.map((from) => [from, ['public-events']])),
@@ -20,6 +28,7 @@ export const busConsumerTypes: Readonly<Record<string, readonly string[] | 'publ
   'billing issue-receipts': ['command.receipt.issue'],
   'billing issue-refund-receipts': ['command.receipt.refund'],
   'billing card-updates': ['command.card.updated'],
+  'billing charge-authentications': ['command.charge.authenticated'],
   'checkout renewals': ['customer.subscription.updated', 'customer.subscription.deleted'],
   'checkout refund-receipts': ['refund.updated'],
   'refunds refund-commands': ['command.refund'],

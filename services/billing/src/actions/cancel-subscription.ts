@@ -10,8 +10,9 @@ import type { Invoice } from '../domain/invoice.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { loadInvoiceCharges } from '../store/invoice-charges.ts';
 import { findInvoice } from '../store/invoices.ts';
-import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
+import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
+import { askAwaited, isAwaited } from './ask-awaited.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
 import { refuseWhileCharging } from './change-subscription.ts';
 import { endSubscription } from './end-subscription.ts';
@@ -27,6 +28,12 @@ export async function cancelSubscription(
   id: string,
   cancellation: Cancellation,
 ): Promise<Subscription> {
+  const known = await findSubscription(context.database, scope, id);
+  if (known !== undefined && !cancellation.atPeriodEnd && (await isAwaited(context, scope, known))) {
+    // Refuses what cannot be refunded before the customer is given up.
+    decideCancellation(known, undefined, cancellation, context.clock.now());
+    await askAwaited(context, scope, known, true);
+  }
   return withTx(context.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, id);
     if (before === undefined) throw new Failure('subscription_not_found');

@@ -12,10 +12,11 @@ import { findPendingCharge, insertInvoiceCharge, loadInvoiceCharges } from '../s
 import { loadInvoiceLines } from '../store/invoice-lines.ts';
 import { findInvoice, lockInvoice, saveInvoice } from '../store/invoices.ts';
 import { loadInvoiceCredits } from '../store/prorations.ts';
-import { findSubscription, lockSubscription } from '../store/subscriptions.ts';
+import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { endSubscription } from './end-subscription.ts';
 import { type CardIds, cardsOf, isCustomerThere } from './payer.ts';
 import { type ChargeOutcome, recordFailure, recordOutcome } from './record-payment.ts';
+import { wakeWhenDue } from './wake-when-due.ts';
 
 // Two legs, each of which may have been taken over by another charge; more is a bug.
 const mostCharges = 6;
@@ -23,7 +24,7 @@ const mostCharges = 6;
 /**
  * Charges what is left of a subscription's open invoice, card by card. Each charge is a row before checkout is asked, and its outcome is recorded after: a
  * crash in between is resumed with the same operation, which checkout answers and does not charge again. `unknown` means that the outcome of a charge is not
- * known: it is asked again, and until then nothing else is charged.
+ * known: it is asked again, and until then nothing else is charged. A charge that waits for its customer is asked for once they have authenticated.
  */
 export async function collectInvoice(
   context: Context,
@@ -44,10 +45,29 @@ export async function collectInvoice(
     const outcome = await askCheckout(context, scope, subscription, begun, buckets);
     await context.failpoint('invoice_charge.answered');
     if (outcome === 'unknown') return 'unknown';
+    if (outcome === 'awaits_customer') {
+      if (await waitForCustomer(context, scope, subscription, at)) return 'done';
+      continue;
+    }
     await recordOutcome(context, scope, subscription.id, begun, outcome);
     await context.failpoint('invoice_charge.recorded');
   }
   throw new Error(`Subscription ${id} took more than ${mostCharges} charges for one invoice`);
+}
+
+// Checkout's command has it charged again once there is an outcome: the command changes the subscription, and one that has changed does not begin to wait.
+async function waitForCustomer(
+  { database }: Context,
+  scope: Scope,
+  { id, version }: Subscription,
+  at: Date,
+): Promise<boolean> {
+  return withTx(database, scope, async (tx) => {
+    const before = await lockSubscription(tx, scope, id);
+    if (before?.version !== version) return false;
+    wakeWhenDue(tx, await saveSubscription(tx, scope, before, { ...before, paymentAt: null, heldUntil: null }), at);
+    return true;
+  });
 }
 
 async function pendingOrNext(
@@ -122,7 +142,7 @@ export async function askCheckout(
   subscription: Pick<Subscription, 'id' | 'customerId'>,
   charge: InvoiceCharge,
   buckets: Readonly<Record<Bucket, Cents>> | undefined,
-): Promise<ChargeOutcome | 'unknown'> {
+): Promise<ChargeOutcome | 'unknown' | 'awaits_customer'> {
   try {
     const answer = await context.checkout.chargeInvoice(
       {
@@ -133,7 +153,7 @@ export async function askCheckout(
         paymentMethodId: charge.paymentMethodId,
         amountCents: BigInt(charge.amountCents),
         leg: charge.leg,
-        onPage: charge.onPage,
+        ...{ onPage: charge.onPage, withCustomer: charge.withCustomer },
         atMs: BigInt(charge.actingAt.getTime()),
         ...(buckets === undefined
           ? {}
@@ -177,8 +197,9 @@ async function bucketsOfInvoice({ database }: Context, scope: Scope, id: string)
 // Checkout's own budget for a charge, and what the way takes.
 const chargeTimeoutMs = 9_000;
 
-function outcomeOf(answer: ChargeInvoiceResponse): ChargeOutcome | 'unknown' {
+function outcomeOf(answer: ChargeInvoiceResponse): ChargeOutcome | 'unknown' | 'awaits_customer' {
   const { outcome, paymentIntent, failureCode, declineCode } = answer;
+  if (answer.awaitsCustomer) return 'awaits_customer';
   if (outcome !== 'succeeded' && outcome !== 'declined' && outcome !== 'abandoned') return 'unknown';
   return {
     status: outcome,

@@ -16,6 +16,7 @@ import { newId } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { openSubscription, type SubscriptionTerms } from '../domain/opened-subscription.ts';
 import { subscriptionMessage } from '../messages/records.ts';
+import { findPendingCharge } from '../store/invoice-charges.ts';
 import { findSubscription, insertSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
@@ -37,7 +38,8 @@ export type RetryKey = { readonly key: string; readonly requestHash: Uint8Array 
 
 /**
  * Creates a subscription and charges its first invoice. The same key and body returns the response of the first request (decisions 1.1); after a crash it goes on
- * with the subscription that the first request wrote. A payment that fails, or whose outcome is unknown, leaves the subscription `incomplete`.
+ * with the subscription that the first request wrote. A payment that fails, whose outcome is unknown, or that waits for its customer leaves the subscription
+ * `incomplete`; with the last, the response has the secret of the payment.
  */
 export async function createSubscription(
   context: Context,
@@ -50,10 +52,10 @@ export async function createSubscription(
   const known = key && (await findKey(context.database, scope, key));
   if (known !== undefined) {
     const claim = usableOrThrow(known);
-    if (claim.outcome === 'finished') return fromBinary(SubscriptionSchema, claim.answer.body);
+    if (claim.outcome === 'finished') return withSecret(context, call, answerOf(claim.answer));
   }
   const written = await writeOrTakeOver(context, call, input, key);
-  if (typeof written !== 'string') return written;
+  if (typeof written !== 'string') return withSecret(context, call, written);
   await context.failpoint('subscription.written');
   await runDueNow(context, scope, written);
   await context.failpoint('subscription.charged');
@@ -64,7 +66,26 @@ export async function createSubscription(
     const body = Buffer.from(toBinary(SubscriptionSchema, message));
     await withTx(context.database, scope, (tx) => finishKey(tx, scope, key, { status: 200, body }));
   }
-  return message;
+  return withSecret(context, call, message);
+}
+
+const answerOf = ({ body }: { readonly body: Uint8Array }) => fromBinary(SubscriptionSchema, body);
+
+// The secret with which the customer authenticates the first payment, read from the processor for this answer alone: it is neither stored nor logged.
+async function withSecret(context: Context, call: Call, message: SubscriptionMessage): Promise<SubscriptionMessage> {
+  const { status, latestInvoiceId: id } = message;
+  if (status !== 'incomplete' || id === undefined) return message;
+  if ((await findPendingCharge(context.database, call.scope, id))?.withCustomer !== true) return message;
+  try {
+    const { clientSecret } = await context.checkout.getInvoicePayment({ id }, call);
+    return clientSecret === undefined ? message : { ...message, paymentSecret: clientSecret };
+  } catch (error) {
+    context.logger.warn(
+      { err: error, subscriptionId: message.subscriptionId },
+      'Failed to read the secret of a first payment; the response has none, and the same key reads it again',
+    );
+    return message;
+  }
 }
 
 // Longer than the gateway waits, so that the same key finds the request in flight and not a second one.
@@ -88,7 +109,7 @@ async function writeOrTakeOver(
     if (key === undefined || !(error instanceof Failure)) throw error;
     return withTx(context.database, call.scope, async (tx) => {
       const claim = await claimOrThrow(tx, call.scope, key, claimMs);
-      if (claim.outcome === 'finished') return fromBinary(SubscriptionSchema, claim.answer.body);
+      if (claim.outcome === 'finished') return answerOf(claim.answer);
       if (claim.attemptId === undefined) throw error;
       return claim.attemptId;
     });
@@ -110,7 +131,7 @@ async function writeSubscription(
   return withTx(context.database, scope, async (tx) => {
     if (key !== undefined) {
       const claim = await claimOrThrow(tx, scope, key, claimMs, id);
-      if (claim.outcome === 'finished') return fromBinary(SubscriptionSchema, claim.answer.body);
+      if (claim.outcome === 'finished') return answerOf(claim.answer);
       if (claim.attemptId !== undefined) return claim.attemptId;
     }
     await insertOpened(tx, scope, context, made, terms.at);

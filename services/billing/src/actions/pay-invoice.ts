@@ -7,8 +7,9 @@ import { minimumChargeCents } from '../domain/payment-shares.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { findPendingCharge } from '../store/invoice-charges.ts';
 import { findInvoice, lockInvoice, saveInvoice } from '../store/invoices.ts';
-import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
+import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
+import { askAwaited } from './ask-awaited.ts';
 import { chargeInFlight } from './change-subscription.ts';
 import { checkNamedCards } from './check-payer.ts';
 import { holdUntil, runDueNow } from './run-due-now.ts';
@@ -25,12 +26,21 @@ export async function payInvoice(
   paymentMethodId: string | undefined,
 ): Promise<Invoice> {
   const { scope } = call;
-  const known = await findInvoice(context.database, scope, id);
-  if (known === undefined) throw new Failure('invoice_not_found');
-  refuseUnpayable(known);
-  const { subscriptionId } = known;
+  const invoice = await findInvoice(context.database, scope, id);
+  if (invoice === undefined) throw new Failure('invoice_not_found');
+  refuseUnpayable(invoice);
+  const { subscriptionId } = invoice;
   if (subscriptionId === null) throw new Failure('invoice_not_payable');
-  await checkNamedCards(context, call, known.customerId, [{ id: paymentMethodId, loc: ['invoice', 'payment_method'] }]);
+  await checkNamedCards(context, call, invoice.customerId, [
+    { id: paymentMethodId, loc: ['invoice', 'payment_method'] },
+  ]);
+  const known = await findSubscription(context.database, scope, subscriptionId);
+  if (known?.latestInvoiceId === id) {
+    const isAwaited = await askAwaited(context, scope, known, paymentMethodId !== undefined);
+    if (isAwaited) throw paymentMethodId === undefined ? new Failure('authentication_required') : chargeInFlight();
+    const asked = await findInvoice(context.database, scope, id);
+    if (asked?.status === 'paid') return asked;
+  }
   const cards = { standard: paymentMethodId, backup: undefined, onPage: false };
   await withTx(context.database, scope, (tx) => makeDue(context, tx, scope, { id, subscriptionId }, cards));
   await context.failpoint('invoice.due');

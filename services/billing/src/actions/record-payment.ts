@@ -35,24 +35,34 @@ export async function recordOutcome(
   outcome: ChargeOutcome,
 ): Promise<void> {
   await withTx(context.database, scope, async (tx) => {
-    const subscription = await lockSubscription(tx, scope, subscriptionId);
-    const invoice = await lockInvoice(tx, scope, charge.invoiceId);
-    if (subscription === undefined || invoice === undefined) throw new Error(`Charge ${charge.id} has no invoice`);
-    const settled = { ...outcome, settledAt: context.clock.now() };
-    if (!(await settleInvoiceCharge(tx, scope, charge.id, settled))) return;
-    if (outcome.status === 'succeeded') {
-      await recordPayment(tx, scope, subscription, invoice, charge, outcome);
-    } else if (outcome.status === 'declined') {
-      const { failureCode, declineCode } = outcome;
-      // A card that was typed on the page is charged once, when its owner asks for it.
-      const isRefused = !charge.onPage && isRefusedForGood(failureCode, declineCode);
-      const refused = isRefused ? charge.paymentMethodId : null;
-      const failure = { failureCode, declineCode, refusedPaymentMethodId: refused };
-      const failed = charge.backup ? { ...invoice, backupChargeStatus: 'failed' as const } : invoice;
-      await recordFailure(tx, scope, subscription, failed, failure, charge.actingAt);
-    }
+    await recordOutcomeIn(tx, scope, subscriptionId, charge, { ...outcome, settledAt: context.clock.now() });
     await context.failpoint('invoice_charge.before_commit');
   });
+}
+
+/** The same, in the caller's transaction. */
+export async function recordOutcomeIn(
+  tx: Tx,
+  scope: Scope,
+  subscriptionId: string,
+  charge: InvoiceCharge,
+  outcome: ChargeOutcome & { readonly settledAt: Date },
+): Promise<void> {
+  const subscription = await lockSubscription(tx, scope, subscriptionId);
+  const invoice = await lockInvoice(tx, scope, charge.invoiceId);
+  if (subscription === undefined || invoice === undefined) throw new Error(`Charge ${charge.id} has no invoice`);
+  if (!(await settleInvoiceCharge(tx, scope, charge.id, outcome))) return;
+  if (outcome.status === 'succeeded') {
+    await recordPayment(tx, scope, subscription, invoice, charge, outcome);
+  } else if (outcome.status === 'declined') {
+    const { failureCode, declineCode } = outcome;
+    // A card that was typed on the page is charged once, when its owner asks for it.
+    const isRefused = !charge.onPage && isRefusedForGood(failureCode, declineCode);
+    const refused = isRefused ? charge.paymentMethodId : null;
+    const failure = { failureCode, declineCode, refusedPaymentMethodId: refused };
+    const failed = charge.backup ? { ...invoice, backupChargeStatus: 'failed' as const } : invoice;
+    await recordFailure(tx, scope, subscription, failed, failure, charge.actingAt);
+  }
 }
 
 async function recordPayment(

@@ -191,7 +191,8 @@ async function finishTogether(
         }
         const outcome = await ask({ id: subscriptionId, customerId }, next, lines);
         if (outcome === 'not_held') return onGivenBack();
-        if (outcome === 'unknown') return finishAlone(subscriptionId, async () => outcome);
+        if (outcome === 'unknown' || outcome === 'awaits_customer')
+          return finishAlone(subscriptionId, async () => 'unknown');
         answered.push({ subscriptionId, invoice, charge: next, outcome });
         recording ??= recordAnswered();
       } catch (error) {

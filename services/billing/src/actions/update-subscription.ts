@@ -7,6 +7,7 @@ import type { Subscription } from '../domain/subscription.ts';
 import { changeSubscription, paysWithNewCard, type SubscriptionChange } from '../domain/subscription-change.ts';
 import { findSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
+import { askAwaited } from './ask-awaited.ts';
 import { applyItems, priceItems } from './change-items.ts';
 import { changeUnderLock, chargeInFlight, refuseWhileCharging } from './change-subscription.ts';
 import { checkNamedCards } from './check-payer.ts';
@@ -45,6 +46,7 @@ export async function updateSubscription(
   const prorationBehavior = fields.prorationBehavior ?? known.prorationBehavior;
   const priced = items && (await priceItems(context, call, { ...known, prorationBehavior }, items, at));
   await context.failpoint('subscription.items_priced');
+  if (paysWithNewCard(known, change)) await askAwaited(context, scope, known, true);
   return changeUnderLock(context, call, id, async (tx, before, now) => {
     const changed = changeSubscription(before, change, now);
     // Its items may be others than those that were priced.

@@ -7,8 +7,9 @@ import type { Invoice } from '../domain/invoice.ts';
 import { invoiceStates } from '../domain/invoice-states.ts';
 import { loadInvoiceLines } from '../store/invoice-lines.ts';
 import { findInvoice, lockInvoice } from '../store/invoices.ts';
-import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
+import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
+import { askAwaited } from './ask-awaited.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
 import { refuseWhileCharging } from './change-subscription.ts';
 import { expireSubscription, voidInvoiceRow } from './end-subscription.ts';
@@ -25,6 +26,8 @@ export async function voidInvoice(context: Context, call: Call, id: string): Pro
   const { subscriptionId } = known;
   if (subscriptionId === null || !invoiceStates.canMove(known.status, 'void'))
     throw new Failure('invoice_not_voidable');
+  const owing = await findSubscription(context.database, scope, subscriptionId);
+  if (owing?.latestInvoiceId === id) await askAwaited(context, scope, owing, true);
   return withTx(context.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, subscriptionId);
     const invoice = await lockInvoice(tx, scope, id);

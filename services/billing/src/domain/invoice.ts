@@ -106,6 +106,8 @@ export interface InvoiceCharge {
   readonly paymentMethodId: string;
   /** Whether the customer pays on the invoice's page. */
   readonly onPage: boolean;
+  /** Whether it is of a first payment, whose customer can authenticate on the partner's page. */
+  readonly withCustomer: boolean;
   readonly amountCents: Cents;
   readonly status: ChargeStatus;
   readonly actingAt: Date;

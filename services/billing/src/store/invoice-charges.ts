@@ -32,6 +32,7 @@ export async function insertInvoiceCharges(tx: Tx, scope: Scope, charges: readon
     column('actingAt'),
     column('createdAt'),
     column('onPage'),
+    column('withCustomer'),
   ]);
 }
 
@@ -75,6 +76,7 @@ interface ChargeRow {
   backup: boolean;
   payment_method_id: string;
   on_page: boolean;
+  with_customer: boolean;
   amount_cents: bigint;
   status: ChargeStatus;
   acting_at: Date;
@@ -93,6 +95,7 @@ function fromRow(row: ChargeRow): InvoiceCharge {
     backup: row.backup,
     paymentMethodId: row.payment_method_id,
     onPage: row.on_page,
+    withCustomer: row.with_customer,
     amountCents: centsFromInt64(row.amount_cents),
     status: row.status,
     actingAt: row.acting_at,
@@ -104,7 +107,7 @@ function fromRow(row: ChargeRow): InvoiceCharge {
   };
 }
 
-const columns = `id, invoice_id, leg, backup, payment_method_id, on_page, amount_cents, status, acting_at, payment_intent_id, charge_id,
+const columns = `id, invoice_id, leg, backup, payment_method_id, on_page, with_customer, amount_cents, status, acting_at, payment_intent_id, charge_id,
      failure_code, decline_code, created_at`;
 const select = scoped<ChargeRow>(
   'invoice_charges.of_invoice',
@@ -116,10 +119,10 @@ const selectPending = scoped<ChargeRow>(
 );
 const insert = scoped(
   'invoice_charges.insert',
-  `insert into invoice_charges (account_id, test_mode, id, invoice_id, leg, backup, payment_method_id, amount_cents, acting_at, created_at, on_page, status)
+  `insert into invoice_charges (account_id, test_mode, id, invoice_id, leg, backup, payment_method_id, amount_cents, acting_at, created_at, on_page, with_customer, status)
    select $1, $2, charge.*, 'pending'
-   from unnest($3::text[], $4::text[], $5::text[], $6::boolean[], $7::text[], $8::bigint[], $9::timestamptz[], $10::timestamptz[], $11::boolean[])
-     as charge (id, invoice_id, leg, backup, payment_method_id, amount_cents, acting_at, created_at, on_page)`,
+   from unnest($3::text[], $4::text[], $5::text[], $6::boolean[], $7::text[], $8::bigint[], $9::timestamptz[], $10::timestamptz[], $11::boolean[], $12::boolean[])
+     as charge (id, invoice_id, leg, backup, payment_method_id, amount_cents, acting_at, created_at, on_page, with_customer)`,
 );
 const settle = scoped(
   'invoice_charges.settle',

@@ -9,6 +9,7 @@ import { releasePaymentLocks } from '../store/payment-locks.ts';
 import { wakePlan } from '../store/payment-plans.ts';
 import { lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
+import { appendChargeAuthenticated } from './authentication-command.ts';
 import { refusalAnswer } from './confirm-answer.ts';
 import { appendLateOutcome, isLate } from './late-outcome.ts';
 import { appendIntentEvent } from './payment-events.ts';
@@ -30,6 +31,7 @@ export async function abandonLate(context: Context, scope: Scope, attempt: Charg
       appendIntentEvent(tx, scope, 'payment_intent.canceled', intent, attempt.actingAt),
       session && isLate(attempt) ? appendLateOutcome(tx, scope, session, 'failed', at) : undefined,
     ]);
+    await appendChargeAuthenticated(tx, scope, { ...attempt, status: 'abandoned' }, intent);
     await context.failpoint('late.before_abandon_commit');
   });
   await context.failpoint('late.abandoned');

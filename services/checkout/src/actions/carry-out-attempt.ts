@@ -1,10 +1,10 @@
 import { type Scope, withTx } from '@eligo/postgres';
 import type { Context } from '../context.ts';
 import { type ChargeAttempt, nextCheckDelayMs } from '../domain/charge-attempt.ts';
-import { recordUnknown } from '../store/charge-attempts.ts';
+import { postponeAttempt, recordUnknown } from '../store/charge-attempts.ts';
 import type { ClaimedCharge, ClaimedInvoiceCharge } from './charge-claim.ts';
 import { endLateAttempt } from './end-late-attempt.ts';
-import { sendAttempt } from './send-attempt.ts';
+import { awaitShopper, sendAttempt } from './send-attempt.ts';
 import { type SettledAttempt, settleAttempt } from './settle-attempt.ts';
 
 /**
@@ -21,7 +21,10 @@ export async function carryOutAttempt(
   onNotNow?: (delayMs: number) => void,
 ): Promise<SettledAttempt | undefined> {
   try {
-    if (attempt.confirmOver) return await endLateAttempt(context, scope, attempt, deadlineMs);
+    if (attempt.confirmOver) {
+      if (attempt.awaitsCustomer === true && (await stillAwaits(context, scope, attempt, deadlineMs))) return undefined;
+      return await endLateAttempt(context, scope, attempt, deadlineMs);
+    }
     const sent = await sendAttempt(context, scope, attempt, deadlineMs);
     if (sent.kind === 'unknown' && sent.notNowMs !== undefined) onNotNow?.(sent.notNowMs);
     return sent.kind === 'verdict'
@@ -31,6 +34,27 @@ export async function carryOutAttempt(
     await releaseLease(context, scope, attempt);
     throw error;
   }
+}
+
+// Only looks: Eligo no longer confirms it, and its customer still can. False once the processor says what became of it.
+async function stillAwaits(
+  context: Context,
+  scope: Scope,
+  attempt: ChargeAttempt,
+  deadlineMs: number,
+): Promise<boolean> {
+  const { processorIntentId, processorAccount } = attempt;
+  const processor = context.processors.findAt(scope, processorAccount);
+  if (processorIntentId === null || processor === undefined || processor.isDown()) return false;
+  const known = await processor.retrieveIntent(processorIntentId, {
+    timeoutMs: Math.max(deadlineMs - performance.now(), 0),
+  });
+  if (known.kind === 'requires_action') await awaitShopper(context, scope, attempt);
+  else if (known.kind === 'unknown' || known.kind === 'processing' || known.kind === 'not_now') {
+    const delayMs = known.kind === 'not_now' ? known.retryAfterMs : nextCheckDelayMs(attempt.checks);
+    await withTx(context.database, scope, (tx) => postponeAttempt(tx, scope, attempt, delayMs));
+  } else return false;
+  return true;
 }
 
 // Only the holder of the epoch can release, and only before the attempt is settled. The caller throws the error that led here.

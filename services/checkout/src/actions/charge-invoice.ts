@@ -7,7 +7,7 @@ import { type ChargeAttempt, canceledLate } from '../domain/charge-attempt.ts';
 import type { InvoiceCharge } from '../domain/invoice-charge.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import { maximumChargeCents, minimumChargeCents } from '../domain/payment-plan.ts';
-import { claimAttempt, findAttemptOfOperation, liveAttempts } from '../store/charge-attempts.ts';
+import { claimAttempt, findAttempt, findAttemptOfOperation, liveAttempts } from '../store/charge-attempts.ts';
 import { findStatement } from '../store/health-card-statements.ts';
 import { findIntent } from '../store/payment-intents.ts';
 import { findChargeableCards } from '../store/session-payments.ts';
@@ -24,6 +24,8 @@ export interface InvoiceChargeResult {
   readonly declineCode: string | null;
   /** With `unknown`: the processor turns the account away, or is down, for so long. */
   readonly retryAfterMs?: number;
+  /** With `unknown`: the bank waits for the customer of a first payment. */
+  readonly awaitsCustomer?: boolean;
 }
 
 const unknown: InvoiceChargeResult = { outcome: 'unknown', intent: undefined, failureCode: null, declineCode: null };
@@ -60,7 +62,14 @@ export async function chargeInvoice(
     if (current === undefined) return;
     if (processorAccount === null || isSameAccount(processorAccount, current)) notNow.retryAfterMs = delayMs;
   });
-  return settled === undefined ? { ...unknown, ...notNow } : resultOf(settled.attempt, settled.intent);
+  if (settled !== undefined) return resultOf(settled.attempt, settled.intent);
+  return { ...unknown, ...notNow, ...(charge.withCustomer === true ? await waitOf(context, scope, attempt.id) : {}) };
+}
+
+async function waitOf({ database }: Context, scope: Scope, attemptId: string): Promise<{ awaitsCustomer: boolean }> {
+  const attempt = await findAttempt(database, scope, attemptId);
+  const isUnsettled = attempt?.status === 'sending' || attempt?.status === 'unknown';
+  return { awaitsCustomer: isUnsettled && attempt.awaitsCustomer === true };
 }
 
 function claimTogether(context: Context, scope: Scope, charge: InvoiceCharge): Promise<InvoiceClaimed> {

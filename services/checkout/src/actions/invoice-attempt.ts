@@ -50,7 +50,7 @@ export function invoiceAttempt(
     processorAccount: accountToCharge(card, ofNewMoney),
     processorPaymentMethodId: card.processorPaymentMethodId,
     processorCustomerId: card.processorCustomerId,
-    offSession: charge.onPage !== true,
+    offSession: charge.onPage !== true && charge.withCustomer !== true,
     threeDSecure: null,
     captureMethod: 'automatic',
     amountCents: charge.amountCents,

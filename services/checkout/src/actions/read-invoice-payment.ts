@@ -6,7 +6,7 @@ import { cardFieldsOf, type Page, readSecret } from './read-page.ts';
 
 /** What the payment page of an invoice shows of its processor. */
 export interface InvoicePayment extends Pick<Page, 'cardFields' | 'clientSecret'> {
-  /** A charge that its customer began there has no outcome yet. */
+  /** A charge with its customer there has no outcome yet. */
   readonly inFlight: boolean;
 }
 
@@ -14,8 +14,8 @@ export interface InvoicePayment extends Pick<Page, 'cardFields' | 'clientSecret'
 export async function readInvoicePayment(context: Context, scope: Scope, invoiceId: string): Promise<InvoicePayment> {
   const { database, processors } = context;
   const attempt = await findAttemptOnPage(database, scope, invoiceId);
-  const { processorIntentId = null, processorAccount = null, confirmOver = false } = attempt ?? {};
-  const isWaiting = processorIntentId !== null && !confirmOver;
+  const { processorIntentId = null, processorAccount = null, confirmOver = false, awaitsCustomer } = attempt ?? {};
+  const isWaiting = processorIntentId !== null && (!confirmOver || awaitsCustomer === true);
   const asked = isWaiting ? await readSecret(processors, scope, { processorIntentId, processorAccount }) : undefined;
   return {
     inFlight: attempt !== undefined,
@@ -25,7 +25,7 @@ export async function readInvoicePayment(context: Context, scope: Scope, invoice
   };
 }
 
-/** The charge of an invoice that its customer began on the page and whose outcome is not known: one card is charged after the other. */
+/** The charge of an invoice with its customer there, on its page or on the partner's, whose outcome is not known: one card is charged after the other. */
 export async function findAttemptOnPage(db: Db, scope: Scope, invoiceId: string): Promise<ChargeAttempt | undefined> {
   const live = await liveAttempts(db, scope, 'invoice', invoiceId);
   return live.find(({ status, offSession }) => status !== 'succeeded' && !offSession);

@@ -14,6 +14,7 @@ import { isConfirmationToken, keepsCard } from '../domain/payment-method.ts';
 import { minimumChargeCents } from '../domain/payment-plan.ts';
 import { noteAuthentication } from '../store/authentications.ts';
 import { postponeAttempt, recordUnknown } from '../store/charge-attempts.ts';
+import { awaitCustomer } from '../store/late-attempts.ts';
 import { findPageCard } from '../store/page-cards.ts';
 import { isOurOwnFault } from './processor-refusal.ts';
 
@@ -57,7 +58,7 @@ export async function sendAttempt(
   }
   await context.failpoint('charge.fence_passed');
 
-  const verdict = await confirmOrRead(processor, fenced, remaining, () => isOnPage(context, scope, fenced));
+  const verdict = await confirmOrRead(processor, fenced, remaining, () => mayAuthenticate(context, scope, fenced));
   await context.failpoint('charge.processor_answered');
   if (verdict === 'authenticate') return awaitShopper(context, scope, fenced);
   if (verdict?.kind === 'not_now') return postpone(context, scope, fenced, verdict.retryAfterMs);
@@ -140,15 +141,25 @@ async function confirmOrRead(
   return settleSafely(processor, attempt, intentId, answer, remaining);
 }
 
-// Only the shopper who typed the card on a page is there to authenticate. An invoice is charged with its customer there from its page alone.
-async function isOnPage({ database }: Context, scope: Scope, attempt: ChargeAttempt): Promise<boolean> {
+// Only the shopper who typed the card on a page is there to authenticate. Of invoices, those that are charged with their customer there are marked.
+async function mayAuthenticate({ database }: Context, scope: Scope, attempt: ChargeAttempt): Promise<boolean> {
   if (attempt.offSession || attempt.driver === 'confirm') return false;
-  return (await findPageCard(database, scope, attempt.processorPaymentMethodId)) !== undefined;
+  return (
+    attempt.driver === 'invoice' ||
+    (await findPageCard(database, scope, attempt.processorPaymentMethodId)) !== undefined
+  );
 }
 
-// The bank waits for the shopper, and the attempt for the bank, until its time to confirm is over. A look at the processor counts as no check.
-async function awaitShopper(context: Context, scope: Scope, attempt: ChargeAttempt): Promise<SendResult> {
+/**
+ * The bank waits for the shopper, and the attempt for the bank: on a page until its time to confirm is over, and for the first payment of a subscription for a
+ * day. A look at the processor counts as no check.
+ */
+export async function awaitShopper(context: Context, scope: Scope, attempt: ChargeAttempt): Promise<SendResult> {
+  const isFirstPayment =
+    attempt.driver === 'invoice' &&
+    (await findPageCard(context.database, scope, attempt.processorPaymentMethodId))?.invoiceId !== attempt.subjectId;
   await withTx(context.database, scope, async (tx) => {
+    if (isFirstPayment) await awaitCustomer(tx, scope, attempt);
     // The timeline of a session tells of it.
     if (attempt.purpose === 'session') {
       await noteAuthentication(tx, scope, {
@@ -157,7 +168,7 @@ async function awaitShopper(context: Context, scope: Scope, attempt: ChargeAttem
         at: attempt.actingAt,
       });
     }
-    await postponeAttempt(tx, scope, attempt, authenticationCheckMs);
+    await postponeAttempt(tx, scope, attempt, authenticationCheckMs(attempt.createdAt, context.clock.now()));
   });
   await context.failpoint('authentication.asked');
   return { kind: 'unknown' };

@@ -17,6 +17,7 @@ import { recordConfirmedMethod } from '../store/payment-methods.ts';
 import { wakePlan } from '../store/payment-plans.ts';
 import { recordEligibilityCharge } from '../store/session-payments.ts';
 import { lockSession } from '../store/sessions.ts';
+import { appendChargeAuthenticated } from './authentication-command.ts';
 import type { ClaimedCharge, ClaimedInvoiceCharge } from './charge-claim.ts';
 import { confirmAnswer, confirmRefusal } from './confirm-answer.ts';
 import { appendLateOutcome, isLate } from './late-outcome.ts';
@@ -142,6 +143,7 @@ async function record(
       ? recordSuccess(tx, scope, attempt, verdict, session, context.clock.now())
       : recordRefusal(tx, scope, attempt, verdict, session, at),
   ]);
+  await appendChargeAuthenticated(tx, scope, settled.attempt, settled.intent);
   if (verdict.kind === 'declined') logDecline(context, scope, attempt, verdict);
   if (verdict.kind === 'failed') {
     context.logger.error(

@@ -19,9 +19,9 @@ import {
   recordCaptureFailed,
   recordCaptureSucceeded,
 } from '../store/captures.ts';
-import { liveAttempts, markReleased } from '../store/charge-attempts.ts';
+import { liveAttempts } from '../store/charge-attempts.ts';
 import { findCharge } from '../store/charges.ts';
-import { recordHoldEnd } from '../store/holds.ts';
+import { markReleased, recordHoldEnd } from '../store/holds.ts';
 import { type IntentOperation, insertVoid } from '../store/intent-operations.ts';
 import { recordHeldCapture, recordRelease } from '../store/payment-intents.ts';
 import { endHeldPlan, wakePlan } from '../store/payment-plans.ts';

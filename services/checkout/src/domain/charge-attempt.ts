@@ -98,6 +98,10 @@ export interface ChargeAttempt {
   readonly leaseDead: boolean;
   /** By database time: it may not be confirmed any more, only canceled. */
   readonly confirmOver: boolean;
+  /** The bank was told to wait for its customer until then; null for all but first payments of subscriptions. */
+  readonly authenticateUntil?: Date | null;
+  /** By database time: that time is not over. */
+  readonly awaitsCustomer?: boolean;
   /** Billing's name for the charge, which may take several attempts; null but for invoices. */
   readonly operationId: string | null;
   /** The mandate of a card that is charged without its owner, as it was when the charge was sent. */
@@ -180,8 +184,13 @@ const checkDelaysMs = [
   ...Array<number>(15).fill(60_000),
 ];
 
-/** When to look again at a charge that waits for its shopper: the page asks when it has an outcome, and may be closed. */
-export const authenticationCheckMs = 15_000;
+/**
+ * When to look again at a charge that waits for its shopper: after a tenth of the time that it has waited, between 15 s and five minutes. The page asks when it has
+ * an outcome, and may be closed; the processor's event asks at once.
+ */
+export function authenticationCheckMs(createdAt: Date, now: Date): number {
+  return Math.min(Math.max((now.getTime() - createdAt.getTime()) / 10, 15_000), 300_000);
+}
 
 /** When to look again while the processor is known to be down: nothing was asked, so this does not grow. */
 export const whileDownMs = 5_000;

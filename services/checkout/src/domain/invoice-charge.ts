@@ -14,5 +14,7 @@ export interface InvoiceCharge {
   readonly healthcare?: HealthcareCents;
   /** The customer pays on the invoice's page, and is there to authenticate. */
   readonly onPage?: boolean;
+  /** The first payment of a subscription: its customer can authenticate, on the partner's own page, for a day. */
+  readonly withCustomer?: boolean;
   readonly at: Date;
 }

@@ -91,11 +91,12 @@ export function chargingHandlers(context: Context): Implementation<typeof Checko
         amountCents: centsFromInt64(request.amountCents),
         leg: request.leg === 'health' ? 'health' : 'other',
         at: new Date(Number(request.atMs)),
-        onPage: request.onPage,
+        ...{ onPage: request.onPage, withCustomer: request.withCustomer },
         ...(request.healthcare === undefined ? {} : { healthcare: healthcareOf(request.healthcare) }),
       });
       return {
         outcome: result.outcome,
+        awaitsCustomer: result.awaitsCustomer ?? false,
         ...(result.intent === undefined ? {} : { paymentIntent: intentMessage(scope, result.intent) }),
         ...present({ failureCode: result.failureCode, declineCode: result.declineCode }),
         ...(result.retryAfterMs === undefined ? {} : { retryAfterMs: BigInt(result.retryAfterMs) }),

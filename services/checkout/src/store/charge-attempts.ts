@@ -38,6 +38,8 @@ interface AttemptRow extends ProcessorAccountRow, Record<BucketColumn, bigint> {
   created_at: Date;
   lease_dead: boolean;
   confirm_over: boolean;
+  authenticate_until: Date | null;
+  awaits_customer: boolean;
   operation_id: string | null;
   mandate_id?: string | null;
 }
@@ -45,6 +47,7 @@ interface AttemptRow extends ProcessorAccountRow, Record<BucketColumn, bigint> {
 const columns = `id, purpose, subject_id, leg, driver, eligibility_record_id, payment_intent_id, customer_id, payment_method_id,
   processor, processor_account, processor_payment_method_id, processor_customer_id, off_session, capture_method, amount_cents, iias_cents, prescription_cents, vision_cents, service_cents, card_kind, three_d_secure, accepts_part, asked_cents,
   status, epoch, sends, checks, processor_intent_id, failure_code, decline_code, expand, acting_at, created_at, operation_id,
+  authenticate_until, coalesce(authenticate_until > clock_timestamp(), false) as awaits_customer,
   lease_until < clock_timestamp() as lease_dead, confirm_until <= clock_timestamp() as confirm_over`;
 
 function fromRow(row: AttemptRow): ChargeAttempt {
@@ -86,6 +89,8 @@ function fromRow(row: AttemptRow): ChargeAttempt {
     createdAt: row.created_at,
     leaseDead: row.lease_dead,
     confirmOver: row.confirm_over,
+    authenticateUntil: row.authenticate_until,
+    awaitsCustomer: row.awaits_customer,
     operationId: row.operation_id,
     mandateId: row.mandate_id ?? null,
   };
@@ -104,6 +109,8 @@ export type NewAttempt = Omit<
   | 'createdAt'
   | 'leaseDead'
   | 'confirmOver'
+  | 'authenticateUntil'
+  | 'awaitsCustomer'
 > & { readonly leaseMs: number; readonly confirmMs: number };
 
 // `begun` takes attempts from `$3`. The intents and their attempts in one statement: one cannot exist without the other. The limit is that of a group;
@@ -386,15 +393,4 @@ export async function abandonAttempt(
 ): Promise<{ paymentIntentId: string; actingAt: Date } | undefined> {
   const row = await tx.row(abandon, scope, [id, failureCode]);
   return row && { paymentIntentId: row.payment_intent_id, actingAt: row.acting_at };
-}
-
-const release = scoped(
-  'checkout.charge_attempt_release',
-  `update checkout.charge_attempts set status = 'released'
-   where account_id = $1 and test_mode = $2 and id = $3 and status = 'succeeded' and capture_method = 'manual'`,
-);
-
-/** A hold that was voided at the processor: its leg is free again. */
-export async function markReleased(tx: Tx, scope: Scope, id: string): Promise<void> {
-  await tx.execute(release, scope, [id]);
 }

@@ -136,3 +136,14 @@ const checkNow = scoped(
 export async function checkHoldNow(tx: Tx, scope: Scope, processorIntentId: string, at: Date): Promise<boolean> {
   return (await tx.execute(checkNow, scope, [processorIntentId, at])) === 1;
 }
+
+const release = scoped(
+  'checkout.charge_attempt_release',
+  `update checkout.charge_attempts set status = 'released'
+   where account_id = $1 and test_mode = $2 and id = $3 and status = 'succeeded' and capture_method = 'manual'`,
+);
+
+/** A hold that was voided at the processor: its leg is free again. */
+export async function markReleased(tx: Tx, scope: Scope, id: string): Promise<void> {
+  await tx.execute(release, scope, [id]);
+}

@@ -17,6 +17,24 @@ export async function endConfirmTime(
   await tx.execute(end, scope, [id, epoch]);
 }
 
+const wait = scoped(
+  'checkout.charge_attempt_await_customer',
+  `update checkout.charge_attempts set authenticate_until = created_at + interval '24 hours'
+   where account_id = $1 and test_mode = $2 and id = $3 and epoch = $4 and status in ('sending', 'unknown') and authenticate_until is null`,
+);
+
+/**
+ * Has an attempt wait for its customer for a day, for the holder of its epoch. A subscription expires an hour before that, and ends the wait. The time in which
+ * Eligo confirms it stays as it is: only its customer can go on.
+ */
+export async function awaitCustomer(
+  tx: Tx,
+  scope: Scope,
+  { id, epoch }: { readonly id: string; readonly epoch: number },
+): Promise<void> {
+  await tx.execute(wait, scope, [id, epoch]);
+}
+
 const abandon = scoped(
   'checkout.charge_attempt_abandon_late',
   `update checkout.charge_attempts set status = 'abandoned', failure_code = $4, epoch = epoch + 1

@@ -1,0 +1,59 @@
+import { type Scope, withTx } from '@eligo/postgres';
+import type { Context } from '../context.ts';
+import type { Subscription } from '../domain/subscription.ts';
+import { releaseSubscription } from '../store/due-subscriptions.ts';
+import { findPendingCharge } from '../store/invoice-charges.ts';
+import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
+import { timeOnClock } from '../store/test-clocks.ts';
+import { collectInvoice } from './collect-invoice.ts';
+
+/** Whether the first payment of a subscription waits for its customer to authenticate. */
+export async function isAwaited(
+  { database }: Pick<Context, 'database'>,
+  scope: Scope,
+  { status, latestInvoiceId }: Pick<Subscription, 'status' | 'latestInvoiceId'>,
+): Promise<boolean> {
+  if (status !== 'incomplete' || latestInvoiceId === null) return false;
+  return (await findPendingCharge(database, scope, latestInvoiceId))?.withCustomer === true;
+}
+
+/**
+ * Learns what came of a first payment that waits for its customer, and goes on with it. With `giveUp` it waits no longer: checkout cancels it at the processor, so
+ * that it takes no money, unless the customer was faster. Does nothing for any other subscription. True if it still waits, or its outcome is unknown.
+ */
+export async function askAwaited(
+  context: Context,
+  scope: Scope,
+  subscription: Subscription,
+  giveUp: boolean,
+): Promise<boolean> {
+  const { id, latestInvoiceId } = subscription;
+  if (!(await isAwaited(context, scope, subscription))) return false;
+  const asked = { id: latestInvoiceId ?? '', giveUp };
+  await context.checkout.resumeInvoiceAuthentication(asked, { caller: context.callerFor(scope), timeoutMs });
+  await context.failpoint('awaited.asked');
+  const at = await makeDue(context, scope, id);
+  if (at !== undefined && (await collectInvoice(context, scope, id, at)) === 'unknown') {
+    const again = new Date(context.clock.now().getTime() + againMs);
+    await withTx(context.database, scope, (tx) => releaseSubscription(tx, scope, id, again));
+  }
+  return isAwaited(context, scope, subscription);
+}
+
+// Checkout's own budget for a look at the processor, and what the way takes.
+const timeoutMs = 9_000;
+// When another process has the charge, or the processor does not answer.
+const againMs = 1_000;
+// Longer than checkout is asked. After a crash the job asks.
+const holdMs = 60_000;
+
+function makeDue({ database, clock }: Context, scope: Scope, id: string): Promise<Date | undefined> {
+  return withTx(database, scope, async (tx) => {
+    const before = await lockSubscription(tx, scope, id);
+    if (before?.status !== 'incomplete') return undefined;
+    const at = await timeOnClock(tx, scope, clock, before.testClockId);
+    const heldUntil = new Date(clock.now().getTime() + holdMs);
+    await saveSubscription(tx, scope, before, { ...before, paymentAt: at, heldUntil });
+    return at;
+  });
+}

@@ -1,0 +1,1 @@
+alter table checkout.charge_attempts validate constraint charge_attempts_awaits_its_customer;
