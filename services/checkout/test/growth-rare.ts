@@ -78,7 +78,8 @@ export async function exerciseRareWork(fixture: ChargingFixture): Promise<void> 
     await claimAttempt(tx, scope, seededId('fatt', 21), leaseMs);
     await postponeAttempt(tx, scope, { id: seededId('fatt', 21), epoch: 2 }, 1_000);
     await abandonAttempt(tx, scope, seededId('fatt', 22), null);
-    await awaitCustomer(tx, scope, { id: seededId('fatt', 21), epoch: 2 });
+    // Of another epoch: the seeded ones have no customer to wait for.
+    await awaitCustomer(tx, scope, { id: seededId('fatt', 21), epoch: 9 });
     await endConfirmTime(tx, scope, { id: seededId('fatt', 21), epoch: 2 });
     await abandonLateAttempt(tx, scope, seededId('fatt', 41));
     await claimOperation(tx, scope, seededId('fiop', 10), leaseMs);

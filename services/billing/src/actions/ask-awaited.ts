@@ -31,7 +31,6 @@ export async function askAwaited(
   if (!(await isAwaited(context, scope, subscription))) return false;
   const asked = { id: latestInvoiceId ?? '', giveUp };
   await context.checkout.resumeInvoiceAuthentication(asked, { caller: context.callerFor(scope), timeoutMs });
-  await context.failpoint('awaited.asked');
   const at = await makeDue(context, scope, id);
   if (at !== undefined && (await collectInvoice(context, scope, id, at)) === 'unknown') {
     const again = new Date(context.clock.now().getTime() + againMs);
