@@ -1,11 +1,5 @@
-import type {
-  DescMessage,
-  DescMethodStreaming,
-  DescMethodUnary,
-  MessageInitShape,
-  MessageShape,
-} from '@bufbuild/protobuf';
-import type { Code, ConnectError, ContextValues, Transport } from '@connectrpc/connect';
+import type { DescMessage, DescMethodStreaming, MessageShape } from '@bufbuild/protobuf';
+import type { ConnectError, ContextValues, Transport } from '@connectrpc/connect';
 import {
   type ChannelCredentials,
   Client,
@@ -15,15 +9,15 @@ import {
   Metadata,
   type ServiceError,
   status as Status,
-  type StatusObject,
 } from '@grpc/grpc-js';
 import { defaultTimeoutMs } from './call.ts';
+import { CallStreams, type EncodedCall } from './call-streams.ts';
 import { type Cancellation, whenCancelled } from './cancellation.ts';
-import { decodeMessage, encodeMessage, maxMessageBytes } from './codec.ts';
-import { errorFromWire } from './failure-bytes.ts';
-import { asBytes, bufferOf, failureTrailer, pathOf } from './grpc-names.ts';
+import { decodeMessage, encodeMessage, maxCarriedBytes } from './codec.ts';
+import { errorFromStatus } from './error-from-status.ts';
+import { asBytes, bufferOf, pathOf } from './grpc-names.ts';
 import { parentCancellation } from './in-process.ts';
-import type { TransportHeader } from './metadata.ts';
+import { type CallMetadata, readMetadata } from './metadata.ts';
 import { onlyMessage } from './only-message.ts';
 import type { WatchedCertificate } from './watched-certificate.ts';
 
@@ -50,25 +44,29 @@ export function grpcTransport(options: { address: string; tls?: ClientTls | unde
     ...channelOptions,
     ...(tls && { 'grpc.ssl_target_name_override': tls.callee }),
   });
+  const streams = new CallStreams(channel.getChannel(), (call) => sendAlone(channel.getChannel(), call));
   return {
     async unary(method, signal, timeoutMs, header, input, contextValues) {
-      const message = await sendUnary(
-        channel.getChannel(),
-        method,
-        parentOf(signal, contextValues),
-        timeoutMs,
-        header,
-        input,
-      );
+      const answer = await streams.send({
+        path: pathOf(method),
+        metadata: readMetadata(header),
+        request: encodeMessage(method.input, input),
+        timeoutMs: timeoutMs ?? defaultTimeoutMs,
+        parent: parentOf(signal, contextValues),
+      });
+      const message = decodeMessage(method.output, answer);
       return { stream: false, service: method.parent, method, message, header: new Headers(), trailer: new Headers() };
     },
     async stream(method, signal, timeoutMs, header, input, contextValues) {
       const request = encodeMessage(method.input, await onlyMessage(input));
       const parent = parentOf(signal, contextValues);
-      const message = readStream(channel, method, parent, timeoutMs, header, request);
+      const message = readStream(channel, method, parent, timeoutMs, readMetadata(header), request);
       return { stream: true, service: method.parent, method, message, header: new Headers(), trailer: new Headers() };
     },
-    close: () => channel.close(),
+    close() {
+      streams.close();
+      channel.close();
+    },
   };
 }
 
@@ -80,8 +78,8 @@ function credentialsOf(tls: ClientTls | undefined): ChannelCredentials {
 
 const channelOptions = {
   'grpc.enable_channelz': 0,
-  'grpc.max_receive_message_length': maxMessageBytes,
-  'grpc.max_send_message_length': maxMessageBytes,
+  'grpc.max_receive_message_length': maxCarriedBytes,
+  'grpc.max_send_message_length': maxCarriedBytes,
   // A peer that vanished without a word is noticed within one long call.
   'grpc.keepalive_time_ms': 20_000,
   'grpc.keepalive_timeout_ms': 5_000,
@@ -97,35 +95,26 @@ const channelOptions = {
 
 // Below grpc-js's Client, on its channel: what Client adds (interceptors, an event emitter, a stack trace per call) costs a sixth of the
 // caller's CPU time for a hop and is not used here.
-function sendUnary<I extends DescMessage, O extends DescMessage>(
+function sendAlone(
   channel: ReturnType<Client['getChannel']>,
-  method: DescMethodUnary<I, O>,
-  parent: Cancellation | AbortSignal | undefined,
-  timeoutMs: number | undefined,
-  header: TransportHeader,
-  input: MessageInitShape<I>,
-): Promise<MessageShape<O>> {
+  { path, metadata, request, timeoutMs, parent }: EncodedCall,
+): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
-    const request = bufferOf(encodeMessage(method.input, input));
     let stopListening: (() => void) | undefined;
-    const call = channel.createCall(pathOf(method), deadlineOf(timeoutMs), null, null, undefined);
+    const call = channel.createCall(path, deadlineOf(timeoutMs), null, null, undefined);
     let answer: Buffer | undefined;
-    call.start(metadataOf(header), {
+    call.start(metadataOf(metadata), {
       onReceiveMetadata: nothing,
       onReceiveMessage(message: Buffer) {
         answer = message;
       },
       onReceiveStatus(status) {
         stopListening?.();
-        if (status.code !== Status.OK || answer === undefined) return reject(readError(status));
-        try {
-          resolve(decodeMessage(method.output, answer));
-        } catch (undecodable) {
-          reject(undecodable);
-        }
+        if (status.code === Status.OK && answer !== undefined) resolve(answer);
+        else reject(errorFromStatus(status));
       },
     });
-    call.sendMessageWithContext({}, request);
+    call.sendMessageWithContext({}, bufferOf(request));
     call.halfClose();
     call.startRead();
     stopListening =
@@ -142,7 +131,7 @@ async function* readStream<I extends DescMessage, O extends DescMessage>(
   method: DescMethodStreaming<I, O>,
   parent: Cancellation | AbortSignal | undefined,
   timeoutMs: number | undefined,
-  header: TransportHeader,
+  metadata: CallMetadata,
   request: Uint8Array,
 ): AsyncGenerator<MessageShape<O>> {
   let cancelled: ConnectError | undefined;
@@ -151,7 +140,7 @@ async function* readStream<I extends DescMessage, O extends DescMessage>(
     asBytes,
     asBytes,
     bufferOf(request),
-    metadataOf(header),
+    metadataOf(metadata),
     { deadline: deadlineOf(timeoutMs) },
   );
   // A canceled call reports its end even when its reader is gone.
@@ -165,24 +154,12 @@ async function* readStream<I extends DescMessage, O extends DescMessage>(
   try {
     for await (const bytes of call) yield decodeMessage(method.output, bytes);
   } catch (error) {
-    throw cancelled ?? readError(error as ServiceError);
+    throw cancelled ?? errorFromStatus(error as ServiceError);
   } finally {
     stopListening?.();
     call.cancel();
   }
 }
-
-function readError(error: StatusObject | null): unknown {
-  if (error === null || error.metadata === undefined) return error;
-  const [failure] = error.metadata.get(failureTrailer);
-  const code: number = failure === undefined && brokenOff.test(error.details) ? Status.UNAVAILABLE : error.code;
-  return errorFromWire(error.details, code as Code, typeof failure === 'string' ? undefined : failure);
-}
-
-// What grpc-js says itself of a call that ended without an answer of the peer: its stream was reset, or its connection broke while something was written to it.
-// It calls most of them internal errors. A peer that dies, stops or was frozen for seconds causes them, and the same call can succeed later.
-const brokenOff =
-  /^(Received RST_STREAM with code|Received HTTP status code (200|5)|Bandwidth exhausted or memory limit)/;
 
 function parentOf(
   signal: AbortSignal | undefined,
@@ -191,15 +168,12 @@ function parentOf(
   return contextValues?.get(parentCancellation) ?? signal;
 }
 
-function metadataOf(header: TransportHeader): Metadata {
-  const metadata = new Metadata();
-  if (header === undefined) return metadata;
-  const entries =
-    header instanceof Headers ? header.entries() : Array.isArray(header) ? header : Object.entries(header);
-  for (const [name, value] of entries) {
-    if (value !== undefined) metadata.set(name as string, value as string);
+function metadataOf(metadata: CallMetadata): Metadata {
+  const made = new Metadata();
+  for (const [name, value] of Object.entries(metadata)) {
+    if (value !== undefined) made.set(name, value);
   }
-  return metadata;
+  return made;
 }
 
 function deadlineOf(timeoutMs: number | undefined): number {

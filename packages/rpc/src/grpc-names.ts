@@ -1,4 +1,5 @@
 import type { DescMethod } from '@bufbuild/protobuf';
+import { CallCarrier } from '@eligo/proto/calls/v1/calls';
 
 /** The trailer that carries a failure's detail; gRPC takes a name that ends in -bin for bytes. */
 export const failureTrailer = 'eligo-failure-bin';
@@ -7,6 +8,9 @@ export const failureTrailer = 'eligo-failure-bin';
 export function pathOf(method: DescMethod): string {
   return `/${method.parent.typeName}/${method.name}`;
 }
+
+/** The path of the streams that carry calls. */
+export const carryPath = pathOf(CallCarrier.method.carry);
 
 /** Bytes as grpc-js wants them, without a copy. */
 export function bufferOf(bytes: Uint8Array): Buffer {

@@ -6,6 +6,7 @@ import {
   Metadata,
   Server,
   ServerCredentials,
+  type ServerDuplexStream,
   type ServerUnaryCall,
   type ServerWritableStream,
   type StatusObject,
@@ -13,10 +14,12 @@ import {
 } from '@grpc/grpc-js';
 import { defaultTimeoutMs, maxTimeoutMs } from './call.ts';
 import { Cancellation } from './cancellation.ts';
-import { decodeMessage, encodeMessage, maxMessageBytes } from './codec.ts';
+import { CarriedCalls } from './carried-calls.ts';
+import { encodeMessage, maxCarriedBytes } from './codec.ts';
 import { failureBytes } from './failure-bytes.ts';
-import { asBytes, bufferOf, failureTrailer, pathOf } from './grpc-names.ts';
+import { asBytes, bufferOf, carryPath, failureTrailer, pathOf } from './grpc-names.ts';
 import { metadataBy } from './metadata.ts';
+import { readRequest } from './read-request.ts';
 import type { Incoming, RpcServer } from './server.ts';
 import type { WatchedCertificate } from './watched-certificate.ts';
 
@@ -54,8 +57,20 @@ export async function serveGrpc(options: {
       );
     }
   }
+  const carried = new CarriedCalls(server);
+  listener.register<Buffer, Buffer>(
+    carryPath,
+    (stream: ServerDuplexStream<Buffer, Buffer>) => carried.serve(stream),
+    asBytes,
+    asBytes,
+    'bidi',
+  );
   const port = await bind(listener, host, options.port, credentialsOf(options.certificate));
-  return { port, stop: (graceMs) => stop(listener, graceMs) };
+  const stopBoth = (graceMs: number) => {
+    carried.close();
+    return stop(listener, graceMs);
+  };
+  return { port, stop: stopBoth };
 }
 
 function credentialsOf(certificate: WatchedCertificate | undefined): ServerCredentials {
@@ -65,8 +80,8 @@ function credentialsOf(certificate: WatchedCertificate | undefined): ServerCrede
 
 const listenerOptions = {
   'grpc.enable_channelz': 0,
-  'grpc.max_receive_message_length': maxMessageBytes,
-  'grpc.max_send_message_length': maxMessageBytes,
+  'grpc.max_receive_message_length': maxCarriedBytes,
+  'grpc.max_send_message_length': maxCarriedBytes,
   'grpc.keepalive_time_ms': 30_000,
   'grpc.keepalive_timeout_ms': 5_000,
   // The longest call fits into what an old connection is still given.
@@ -76,10 +91,10 @@ const listenerOptions = {
 
 function unaryHandler(server: RpcServer, method: DescMethod) {
   const encode = (answer: Message) => bufferOf(encodeMessage(method.output, answer));
+  const answerOf = async (call: ServerUnaryCall<Buffer, Buffer>) =>
+    server.unary(method, readRequest(method, call.request), incomingOf(call), encode);
   return (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => {
-    const request = readRequest(method, call.request);
-    if (request instanceof ConnectError) return callback(statusOf(request));
-    server.unary(method, request, incomingOf(call), encode).then(
+    answerOf(call).then(
       (answer) => callback(null, answer),
       (error) => callback(statusOf(error)),
     );
@@ -89,9 +104,8 @@ function unaryHandler(server: RpcServer, method: DescMethod) {
 function streamHandler(server: RpcServer, method: DescMethod) {
   const encode = (answer: Message) => bufferOf(encodeMessage(method.output, answer));
   return async (call: ServerWritableStream<Buffer, Buffer>) => {
-    const request = readRequest(method, call.request);
-    if (request instanceof ConnectError) return call.emit('error', statusOf(request));
     try {
+      const request = readRequest(method, call.request);
       for await (const bytes of server.stream(method, request, incomingOf(call), encode)) {
         if (!call.write(bytes)) await writable(call);
       }
@@ -100,14 +114,6 @@ function streamHandler(server: RpcServer, method: DescMethod) {
       call.emit('error', statusOf(error));
     }
   };
-}
-
-function readRequest(method: DescMethod, bytes: Buffer): Message | ConnectError {
-  try {
-    return decodeMessage(method.input, bytes);
-  } catch {
-    return new ConnectError('The request cannot be decoded', Code.InvalidArgument);
-  }
 }
 
 function incomingOf(call: ServerUnaryCall<Buffer, Buffer> | ServerWritableStream<Buffer, Buffer>): Incoming {

@@ -1,0 +1,251 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { Code, type ConnectError } from '@connectrpc/connect';
+import {
+  type AnswerBatch,
+  AnswerBatchSchema,
+  CallBatchSchema,
+  type CarriedAnswer,
+  type CarriedCall,
+  CarriedCallSchema,
+} from '@eligo/proto/calls/v1/calls';
+import { type Client, Metadata, status as Status, type StatusObject } from '@grpc/grpc-js';
+import { type Cancellation, deadlineExceeded, whenCancelled } from './cancellation.ts';
+import { errorFromStatus } from './error-from-status.ts';
+import { errorFromWire } from './failure-bytes.ts';
+import { bufferOf, carryPath } from './grpc-names.ts';
+import type { CallMetadata } from './metadata.ts';
+
+/** A unary call, encoded. */
+export interface EncodedCall {
+  /** As in gRPC: /package.Service/Method */
+  readonly path: string;
+  readonly metadata: CallMetadata;
+  readonly request: Uint8Array;
+  readonly timeoutMs: number;
+  /** What ends the call before its answer. */
+  readonly parent: Cancellation | AbortSignal | undefined;
+}
+
+/** Sends a call by itself. */
+export type SendAlone = (call: EncodedCall) => Promise<Uint8Array>;
+
+/**
+ * Unary calls to a peer, in streams that they share: calls that begin in one turn of the event loop travel in one message. A stream takes new calls for half
+ * a second only, so that the calls of many streams reach all instances of the peer, and none waits for an instance that has left. To a peer that does not know
+ * such streams, each call goes alone.
+ */
+export class CallStreams {
+  readonly #channel: ReturnType<Client['getChannel']>;
+  readonly #sendAlone: SendAlone;
+  readonly #open: (CallStream | undefined)[] = Array.from({ length: streamsAtOnce });
+  #next = 0;
+  #aloneUntilMs = 0;
+
+  constructor(channel: ReturnType<Client['getChannel']>, sendAlone: SendAlone) {
+    this.#channel = channel;
+    this.#sendAlone = sendAlone;
+  }
+
+  /** Resolves with the encoded answer. Rejects with a ConnectError. */
+  send(call: EncodedCall): Promise<Uint8Array> {
+    // A long message would hold up the others of its stream.
+    if (call.request.length > longestCarried || performance.now() < this.#aloneUntilMs) return this.#sendAlone(call);
+    this.#next = (this.#next + 1) % streamsAtOnce;
+    let stream = this.#open[this.#next];
+    if (stream === undefined || stream.isRetired) {
+      stream = outsideOfCalls(() => new CallStream(this.#channel, (calls) => this.#sendEachAlone(calls)));
+      this.#open[this.#next] = stream;
+    }
+    return stream.send(call);
+  }
+
+  /** Ends the streams; calls in flight fail. */
+  close(): void {
+    for (const stream of this.#open) stream?.cut();
+  }
+
+  // The peer is of a version before this one, and has not seen them. It is asked again after a while, because it may have been replaced.
+  #sendEachAlone(calls: readonly Waiting[]): void {
+    this.#aloneUntilMs = performance.now() + aloneMs;
+    for (const { call, deadlineAt, resolve, reject } of calls) {
+      this.#sendAlone({ ...call, timeoutMs: deadlineAt - performance.now() }).then(resolve, reject);
+    }
+  }
+}
+
+// A stream belongs to none of the requests whose calls it carries.
+const outsideOfCalls = AsyncLocalStorage.snapshot();
+/** With two instances of a peer, each has one. */
+const streamsAtOnce = 2;
+const takesCallsForMs = 500;
+const longestCarried = 64 * 1024;
+const mostBytesTogether = 256 * 1024;
+const aloneMs = 10_000;
+
+interface Waiting {
+  readonly call: EncodedCall;
+  readonly deadlineAt: number;
+  readonly resolve: (answer: Uint8Array) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+class CallStream {
+  isRetired = false;
+  readonly #call: ReturnType<ReturnType<Client['getChannel']>['createCall']>;
+  readonly #sendEachAlone: (calls: readonly Waiting[]) => void;
+  readonly #waiting = new Map<number, Waiting>();
+  #lastId = 0;
+  #calls: CarriedCall[] = [];
+  #canceledIds: number[] = [];
+  #isSending = false;
+  #isHalfClosed = false;
+
+  constructor(channel: ReturnType<Client['getChannel']>, sendEachAlone: (calls: readonly Waiting[]) => void) {
+    this.#sendEachAlone = sendEachAlone;
+    this.#call = channel.createCall(carryPath, Number.POSITIVE_INFINITY, null, null, undefined);
+    this.#call.start(new Metadata(), {
+      onReceiveMetadata: () => undefined,
+      onReceiveMessage: (message: Buffer) => this.#read(message),
+      onReceiveStatus: (status) => this.#ended(status),
+    });
+    this.#call.startRead();
+    setTimeout(() => this.#retire(), takesCallsForMs).unref();
+  }
+
+  send(call: EncodedCall): Promise<Uint8Array> {
+    const { path, metadata, request, timeoutMs, parent } = call;
+    this.#lastId += 1;
+    const id = this.#lastId;
+    return new Promise((resolve, reject) => {
+      const abandon = (reason: ConnectError) => {
+        if (!this.#waiting.has(id)) return;
+        const unsent = this.#calls.findIndex((queued) => queued.id === id);
+        if (unsent >= 0) this.#calls.splice(unsent, 1);
+        else this.#canceledIds.push(id);
+        this.#sendSoon();
+        this.#settle(id, ({ reject }) => reject(reason));
+      };
+      const late = setTimeout(() => abandon(deadlineExceeded()), Math.max(1, Math.ceil(timeoutMs)));
+      let stopListening: (() => void) | undefined;
+      const finish = () => {
+        clearTimeout(late);
+        stopListening?.();
+      };
+      this.#waiting.set(id, {
+        ...{ call, deadlineAt: performance.now() + timeoutMs },
+        resolve: (answer) => {
+          finish();
+          resolve(answer);
+        },
+        reject: (error) => {
+          finish();
+          reject(error);
+        },
+      });
+      this.#calls.push(
+        create(CarriedCallSchema, {
+          ...{ id, path, request, timeoutMs: Math.max(1, Math.ceil(timeoutMs)) },
+          credential: metadata['eligo-credential'],
+          caller: metadata['eligo-caller'],
+          requestId: metadata['eligo-request-id'],
+          traceparent: metadata.traceparent,
+        }),
+      );
+      this.#sendSoon();
+      stopListening = parent && whenCancelled(parent, abandon);
+    });
+  }
+
+  cut(): void {
+    this.isRetired = true;
+    this.#call.cancelWithStatus(Status.CANCELLED, 'cancelled');
+  }
+
+  // What begins in the same turn of the event loop travels together, and so does what begins while a message is being sent.
+  #sendSoon(): void {
+    if (this.#isSending) return;
+    this.#isSending = true;
+    setImmediate(() => this.#sendNext());
+  }
+
+  // grpc-js takes one message at a time.
+  #sendNext(): void {
+    this.#isSending = this.#calls.length + this.#canceledIds.length > 0 && !this.#isHalfClosed;
+    if (!this.#isSending) {
+      this.#halfCloseWhenDone();
+      return;
+    }
+    const batch = create(CallBatchSchema, { calls: this.#takeCalls(), canceledIds: this.#canceledIds });
+    this.#canceledIds = [];
+    this.#call.sendMessageWithContext({ callback: () => this.#sendNext() }, bufferOf(toBinary(CallBatchSchema, batch)));
+  }
+
+  #takeCalls(): CarriedCall[] {
+    let bytes = 0;
+    const most = this.#calls.findIndex(({ request }) => {
+      bytes += request.length;
+      return bytes > mostBytesTogether;
+    });
+    return this.#calls.splice(0, most === -1 ? this.#calls.length : most);
+  }
+
+  #read(message: Buffer): void {
+    try {
+      this.#take(fromBinary(AnswerBatchSchema, message));
+    } catch {
+      this.#call.cancelWithStatus(Status.INTERNAL, 'The answers cannot be decoded');
+    }
+  }
+
+  #take({ answers, isClosing }: AnswerBatch): void {
+    for (const { id, outcome } of answers) this.#settle(id, (waiting) => settleBy(waiting, outcome));
+    if (isClosing) this.#retire();
+    else this.#halfCloseWhenDone();
+    this.#call.startRead();
+  }
+
+  #settle(id: number, by: (waiting: Waiting) => void): void {
+    const waiting = this.#waiting.get(id);
+    // Its caller no longer waits.
+    if (waiting === undefined) return;
+    this.#waiting.delete(id);
+    by(waiting);
+  }
+
+  #retire(): void {
+    this.isRetired = true;
+    this.#halfCloseWhenDone();
+  }
+
+  #halfCloseWhenDone(): void {
+    if (!this.isRetired || this.#isHalfClosed || this.#isSending || this.#waiting.size > 0) return;
+    this.#isHalfClosed = true;
+    this.#call.halfClose();
+  }
+
+  #ended(status: StatusObject): void {
+    this.isRetired = true;
+    this.#isHalfClosed = true;
+    const waiting = [...this.#waiting.values()];
+    this.#waiting.clear();
+    if (waiting.length === 0) return;
+    if (status.code === Status.UNIMPLEMENTED) this.#sendEachAlone(waiting);
+    else for (const { reject } of waiting) reject(errorOfStream(status));
+  }
+}
+
+function settleBy({ resolve, reject }: Waiting, outcome: CarriedAnswer['outcome']): void {
+  if (outcome.case === 'answer') {
+    resolve(outcome.value);
+  } else {
+    const { code = Code.Internal, message = '', failure } = outcome.value ?? {};
+    reject(errorFromWire(message, code, failure));
+  }
+}
+
+// A stream that ends well with calls in it was ended by a peer that does not keep to the protocol: what became of them is not known.
+function errorOfStream(status: StatusObject): unknown {
+  if (status.code !== Status.OK) return errorFromStatus(status);
+  return errorFromStatus({ ...status, code: Status.UNAVAILABLE, details: 'The peer ended the stream of the call' });
+}

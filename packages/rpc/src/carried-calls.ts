@@ -1,0 +1,187 @@
+import { create, type DescMethod, fromBinary, type Message, toBinary } from '@bufbuild/protobuf';
+import { Code, ConnectError } from '@connectrpc/connect';
+import {
+  AnswerBatchSchema,
+  type CallBatch,
+  CallBatchSchema,
+  type CallError,
+  CallErrorSchema,
+  type CarriedAnswer,
+  CarriedAnswerSchema,
+  type CarriedCall,
+} from '@eligo/proto/calls/v1/calls';
+import { type ServerDuplexStream, status as Status } from '@grpc/grpc-js';
+import { maxTimeoutMs } from './call.ts';
+import { Cancellation } from './cancellation.ts';
+import { encodeMessage } from './codec.ts';
+import { failureBytes } from './failure-bytes.ts';
+import { bufferOf, pathOf } from './grpc-names.ts';
+import type { CallMetadata } from './metadata.ts';
+import { readRequest } from './read-request.ts';
+import type { RpcServer } from './server.ts';
+
+/** Serves the calls that arrive in shared streams. Each is a call of its own: admitted, limited, canceled and accounted for by itself. */
+export class CarriedCalls {
+  readonly #server: RpcServer;
+  readonly #methods = new Map<string, DescMethod>();
+  readonly #streams = new Set<ServedCalls>();
+  #isClosing = false;
+
+  constructor(server: RpcServer) {
+    this.#server = server;
+    for (const { method } of server.methods.values()) {
+      if (method.methodKind === 'unary') this.#methods.set(pathOf(method), method);
+    }
+  }
+
+  /** Serves a stream to its end. */
+  serve(stream: ServerDuplexStream<Buffer, Buffer>): void {
+    const served = new ServedCalls(stream, this.#server, this.#methods);
+    this.#streams.add(served);
+    const forget = () => this.#streams.delete(served);
+    stream.once('finish', forget);
+    stream.once('cancelled', forget);
+    if (this.#isClosing) served.sayClosing();
+  }
+
+  /** Tells all callers to send further calls elsewhere. Their streams end once they have the answers that they wait for. */
+  close(): void {
+    this.#isClosing = true;
+    for (const served of this.#streams) served.sayClosing();
+  }
+}
+
+class ServedCalls {
+  readonly #stream: ServerDuplexStream<Buffer, Buffer>;
+  readonly #server: RpcServer;
+  readonly #methods: ReadonlyMap<string, DescMethod>;
+  readonly #inFlight = new Map<number, Cancellation>();
+  #answers: CarriedAnswer[] = [];
+  #answerBytes = 0;
+  #isClosing = false;
+  #isFlushing = false;
+  #isHalfClosed = false;
+  #isOver = false;
+
+  constructor(stream: ServerDuplexStream<Buffer, Buffer>, server: RpcServer, methods: ReadonlyMap<string, DescMethod>) {
+    this.#stream = stream;
+    this.#server = server;
+    this.#methods = methods;
+    stream.on('data', (bytes: Buffer) => this.#read(bytes));
+    stream.on('end', () => {
+      this.#isHalfClosed = true;
+      this.#endWhenDone();
+    });
+    // grpc-js says so at the end of every stream, ended well or not.
+    stream.once('cancelled', () => this.#cut());
+    stream.on('error', () => this.#cut());
+  }
+
+  sayClosing(): void {
+    this.#isClosing = true;
+    this.#flushSoon();
+  }
+
+  #read(bytes: Buffer): void {
+    let batch: CallBatch;
+    try {
+      batch = fromBinary(CallBatchSchema, bytes);
+    } catch {
+      this.#cut();
+      this.#stream.emit('error', { code: Status.INVALID_ARGUMENT, details: 'The calls cannot be decoded' });
+      return;
+    }
+    for (const call of batch.calls) this.#serve(call);
+    for (const id of batch.canceledIds) this.#inFlight.get(id)?.cancel(callerLeft());
+    // One connection takes no more of this process than it could by as many streams.
+    if (this.#inFlight.size >= mostInFlight) this.#stream.pause();
+  }
+
+  #serve(carried: CarriedCall): void {
+    const { id, timeoutMs } = carried;
+    const cancellation = new Cancellation(Math.min(timeoutMs, maxTimeoutMs));
+    this.#inFlight.set(id, cancellation);
+    this.#answerOf(carried, cancellation)
+      .then(
+        (value) => this.#answer(id, { case: 'answer', value }, value.length),
+        (error) => this.#answer(id, { case: 'error', value: callErrorOf(error) }, 0),
+      )
+      .finally(() => this.#finish(id));
+  }
+
+  async #answerOf(carried: CarriedCall, cancellation: Cancellation): Promise<Uint8Array> {
+    const method = this.#methods.get(carried.path);
+    if (method === undefined) throw new ConnectError('There is no such method', Code.Unimplemented);
+    const request = readRequest(method, carried.request);
+    const encode = (answer: Message) => encodeMessage(method.output, answer);
+    return this.#server.unary(method, request, { metadata: metadataOf(carried), cancellation }, encode);
+  }
+
+  #answer(id: number, outcome: CarriedAnswer['outcome'], bytes: number): void {
+    if (this.#isOver) return;
+    this.#answers.push(create(CarriedAnswerSchema, { id, outcome }));
+    this.#answerBytes += bytes;
+    if (this.#answerBytes > mostBytesTogether) this.#flush();
+    else this.#flushSoon();
+  }
+
+  #finish(id: number): void {
+    this.#inFlight.get(id)?.finish();
+    this.#inFlight.delete(id);
+    if (this.#stream.isPaused() && this.#inFlight.size < mostInFlight) this.#stream.resume();
+    this.#endWhenDone();
+  }
+
+  // What is answered in the same turn of the event loop travels together.
+  #flushSoon(): void {
+    if (this.#isFlushing || this.#isOver) return;
+    this.#isFlushing = true;
+    setImmediate(() => {
+      this.#isFlushing = false;
+      this.#flush();
+      this.#endWhenDone();
+    });
+  }
+
+  #flush(): void {
+    if (this.#isOver || (this.#answers.length === 0 && !this.#isClosing)) return;
+    const batch = create(AnswerBatchSchema, { answers: this.#answers, isClosing: this.#isClosing });
+    this.#answers = [];
+    this.#answerBytes = 0;
+    this.#stream.write(bufferOf(toBinary(AnswerBatchSchema, batch)));
+  }
+
+  #endWhenDone(): void {
+    if (this.#isOver || !this.#isHalfClosed || this.#isFlushing || this.#inFlight.size > 0) return;
+    this.#isOver = true;
+    this.#stream.end();
+  }
+
+  // The caller is gone, and nothing more can be told to it.
+  #cut(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    for (const cancellation of this.#inFlight.values()) cancellation.cancel(callerLeft());
+  }
+}
+
+/** As many as a connection may have streams. */
+const mostInFlight = 1_000;
+const mostBytesTogether = 256 * 1024;
+
+function metadataOf({ credential, caller, requestId, traceparent }: CarriedCall): CallMetadata {
+  return {
+    ...{ 'eligo-credential': credential, 'eligo-caller': caller },
+    ...{ 'eligo-request-id': requestId, traceparent },
+  };
+}
+
+function callErrorOf(error: unknown): CallError {
+  const { code, rawMessage } = ConnectError.from(error, Code.Internal);
+  const failure = error instanceof ConnectError ? failureBytes(error) : undefined;
+  return create(CallErrorSchema, { code, message: rawMessage, ...(failure && { failure }) });
+}
+
+function callerLeft(): ConnectError {
+  return new ConnectError('The caller disconnected', Code.Canceled);
+}
