@@ -1,5 +1,5 @@
 import type { DescMethod } from '@bufbuild/protobuf';
-import { CallCarrier } from '@eligo/proto/calls/v1/calls';
+import { CallCarrierService } from '@eligo/proto/calls/v1/calls';
 
 /** The trailer that carries a failure's detail; gRPC takes a name that ends in -bin for bytes. */
 export const failureTrailer = 'eligo-failure-bin';
@@ -10,7 +10,7 @@ export function pathOf(method: DescMethod): string {
 }
 
 /** The path of the streams that carry calls. */
-export const carryPath = pathOf(CallCarrier.method.carry);
+export const carryPath = pathOf(CallCarrierService.method.carry);
 
 /** Bytes as grpc-js wants them, without a copy. */
 export function bufferOf(bytes: Uint8Array): Buffer {
