@@ -153,8 +153,8 @@ async function inspectLanguages(page: Page, name: string): Promise<void> {
 
 // What was typed, and where the focus is, stays.
 async function changeLanguage(page: Page, language: string): Promise<void> {
-  await page.locator(`header button[lang=${language}]`).evaluate('(button) => button.click()');
-  await page.locator(`html[lang=${language}]`).waitFor();
+  await page.locator(`header button[lang=${language}]`).dispatchEvent('click');
+  await page.locator(`html[lang=${language}]`).waitFor({ state: 'attached' });
   for (const frame of await page.locator('section.card iframe').all()) {
     // Stripe's fields, which the tests replace, speak one language.
     if ((await frame.getAttribute('src'))?.includes('/fields/'))
