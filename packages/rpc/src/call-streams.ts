@@ -31,7 +31,7 @@ export interface EncodedCall {
 export type SendAlone = (call: EncodedCall) => Promise<Uint8Array>;
 
 /**
- * Unary calls to a peer, in streams that they share: calls that begin in one turn of the event loop travel in one message. A stream takes new calls for half
+ * Unary calls to a peer, in streams that they share: calls that begin in one turn of the event loop travel in one message of each stream. A stream takes new calls for half
  * a second only, so that the calls of many streams reach all instances of the peer, and none waits for an instance that has left. To a peer that does not know
  * such streams, each call goes alone.
  */
@@ -60,7 +60,7 @@ export class CallStreams {
     return stream.send(call);
   }
 
-  /** Ends the streams; calls in flight fail. */
+  /** Ends the streams that take calls; calls in them fail. */
   close(): void {
     for (const stream of this.#open) stream?.cut();
   }
@@ -124,7 +124,7 @@ class CallStream {
         if (unsent >= 0) this.#calls.splice(unsent, 1);
         else this.#canceledIds.push(id);
         this.#sendSoon();
-        this.#settle(id, ({ reject }) => reject(reason));
+        this.#settle(id, (waiting) => waiting.reject(reason));
       };
       const late = setTimeout(() => abandon(deadlineExceeded()), Math.max(1, Math.ceil(timeoutMs)));
       let stopListening: (() => void) | undefined;
@@ -169,7 +169,7 @@ class CallStream {
     setImmediate(() => this.#sendNext());
   }
 
-  // grpc-js takes one message at a time.
+  // Before its inner call exists, grpc-js keeps the last message alone.
   #sendNext(): void {
     this.#isSending = this.#calls.length + this.#canceledIds.length > 0 && !this.#isHalfClosed;
     if (!this.#isSending) {

@@ -68,6 +68,7 @@ class ServedCalls {
     this.#server = server;
     this.#methods = methods;
     stream.on('data', (bytes: Buffer) => this.#read(bytes));
+    stream.on('drain', () => this.#readOn());
     stream.on('end', () => {
       this.#isHalfClosed = true;
       this.#endWhenDone();
@@ -83,6 +84,7 @@ class ServedCalls {
   }
 
   #read(bytes: Buffer): void {
+    if (this.#isOver) return;
     let batch: CallBatch;
     try {
       batch = fromBinary(CallBatchSchema, bytes);
@@ -91,17 +93,27 @@ class ServedCalls {
       this.#stream.emit('error', { code: Status.INVALID_ARGUMENT, details: 'The calls cannot be decoded' });
       return;
     }
-    for (const call of batch.calls) this.#serve(call);
+    // What is canceled in the messages that have arrived by now is not begun: a process that was frozen finds calls that nobody waits for any more.
+    const begin = new Promise<void>((resolve) => setImmediate(resolve));
+    for (const call of batch.calls) this.#serve(call, begin);
     for (const id of batch.canceledIds) this.#inFlight.get(id)?.cancel(callerLeft());
-    // One connection takes no more of this process than it could by as many streams.
-    if (this.#inFlight.size >= mostInFlight) this.#stream.pause();
+    if (!this.#hasRoom()) this.#stream.pause();
   }
 
-  #serve(carried: CarriedCall): void {
+  // For a caller that sends without end, or does not read its answers.
+  #hasRoom(): boolean {
+    return this.#inFlight.size < mostInFlight && !this.#stream.writableNeedDrain;
+  }
+
+  #readOn(): void {
+    if (this.#stream.isPaused() && this.#hasRoom()) this.#stream.resume();
+  }
+
+  #serve(carried: CarriedCall, begin: Promise<void>): void {
     const { id, timeoutMs } = carried;
     const cancellation = new Cancellation(Math.min(timeoutMs, maxTimeoutMs));
     this.#inFlight.set(id, cancellation);
-    this.#answerOf(carried, cancellation)
+    this.#answerOf(carried, cancellation, begin)
       .then(
         (value) => this.#answer(id, { case: 'answer', value }, value.length),
         (error) => this.#answer(id, { case: 'error', value: callErrorOf(error) }, 0),
@@ -109,7 +121,8 @@ class ServedCalls {
       .finally(() => this.#finish(id));
   }
 
-  async #answerOf(carried: CarriedCall, cancellation: Cancellation): Promise<Uint8Array> {
+  async #answerOf(carried: CarriedCall, cancellation: Cancellation, begin: Promise<void>): Promise<Uint8Array> {
+    await begin;
     const method = this.#methods.get(carried.path);
     if (method === undefined) throw new ConnectError('There is no such method', Code.Unimplemented);
     const request = readRequest(method, carried.request);
@@ -128,7 +141,7 @@ class ServedCalls {
   #finish(id: number): void {
     this.#inFlight.get(id)?.finish();
     this.#inFlight.delete(id);
-    if (this.#stream.isPaused() && this.#inFlight.size < mostInFlight) this.#stream.resume();
+    this.#readOn();
     this.#endWhenDone();
   }
 
@@ -165,7 +178,7 @@ class ServedCalls {
   }
 }
 
-/** As many as a connection may have streams. */
+/** Of one stream. */
 const mostInFlight = 1_000;
 const mostBytesTogether = 256 * 1024;
 

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { fromBinary } from '@bufbuild/protobuf';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { Code } from '@connectrpc/connect';
+import { type AnswerBatch, AnswerBatchSchema, CallBatchSchema } from '@eligo/proto/calls/v1/calls';
 import {
   credentials,
   Metadata,
@@ -171,6 +172,41 @@ test('a peer that answers nonsense, or ends a stream with calls in it, fails the
       code: expect.toSatisfy((code) => code === Code.Internal || code === Code.Unavailable),
     });
   }
+});
+
+test('a call that was given up before its peer reads it is not begun', async () => {
+  const seen: number[] = [];
+  const { probe, listener, server } = await serve({
+    echo: ({ count }) => {
+      seen.push(count);
+      return { count };
+    },
+  });
+  const raw = new RawClient(`127.0.0.1:${listener.port}`, credentials.createInsecure());
+  onTestFinished(() => raw.close());
+  const stream = raw.makeBidiStreamRequest<Buffer, Buffer>(carryPath, asBytes, asBytes, new Metadata());
+  const answered = signalled<AnswerBatch>();
+  stream.on('data', (bytes: Buffer) => answered.resolve(fromBinary(AnswerBatchSchema, bytes)));
+  stream.on('error', () => undefined);
+  const { caller } = byGateway();
+  const batch = create(CallBatchSchema, {
+    canceledIds: [1],
+    calls: [1, 2].map((id) => ({
+      ...{ id, path: pathOf(ProbeService.method.echo), timeoutMs: 5_000 },
+      ...{ credential: gateway.credentialFor('probe'), caller: gateway.tokenOf(caller) ?? '' },
+      request: toBinary(ProbeService.method.echo.input, create(ProbeService.method.echo.input, { count: id })),
+    })),
+  });
+  // As a process finds them that was frozen when they came.
+  stream.write(bufferOf(toBinary(CallBatchSchema, batch)));
+  const { answers } = await answered.promise;
+  expect(answers.map(({ id, outcome }) => [id, outcome.case])).toEqual([
+    [1, 'error'],
+    [2, 'answer'],
+  ]);
+  expect(seen).toEqual([2]);
+  expect(server.inFlight).toBe(0);
+  expect(await probe.echo({ count: 3 }, byGateway())).toMatchObject({ count: 3 });
 });
 
 test('a caller that sends nonsense is refused, and others are served', async () => {
