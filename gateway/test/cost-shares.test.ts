@@ -121,6 +121,25 @@ describe('in simulated time, on one processor that a shop with eight shoppers ke
     30_000,
   );
 
+  test('a shop with a limit loses none of its payments to an account that asks for little, in a process with time to spare [D14.249]', async () => {
+    const set = { nowMs: 1_000 };
+    const neighbors = new Neighbors({ isBusy: () => true, now: () => set.nowMs, utilization: () => 0.6 });
+    const budgets = new CostBudgets(neighbors);
+    const buyer = { accountId: 'facct_shop', testMode: false, perSecond: 100 };
+    const bystander = { accountId: 'facct_bystander', testMode: false, perSecond: 100 };
+    for (let payment = 0; payment < 600; payment++, set.nowMs += 10) {
+      if (payment % 90 === 0) await neighbors.during(bystander, async () => budgets.charge(bystander, 1));
+      // Sixty payments a second, of ten milliseconds each.
+      if (payment % 10 < 6) {
+        neighbors.saw(buyer);
+        budgets.charge(buyer, 10, false);
+      }
+      expect(budgets.isOver(buyer)).toBe(false);
+    }
+    neighbors.arrived(bystander);
+    expect(budgets.isOver(buyer)).toBe(true);
+  });
+
   test.each([
     ['without a limit', {}],
     ['with the same limit', { limit: 100, limitOfShop: 100 }],

@@ -208,21 +208,22 @@ async function answerCall<Calls>(
 ): Promise<PageView> {
   const { accountId, testMode } = subject;
   limits.takeFromSession(subject.id, 'request');
-  here.neighbors.saw(subject);
-  // What a payment depends on: which cards the account may charge in live mode.
-  const account = name === 'pay' ? await findAccountOfPage(database, accountId) : undefined;
-  const scopes = ['checkout_sessions_read', 'checkout_sessions_write'];
-  const caller = callerFor({ accountId, testMode, ...account?.caller, scopes });
-  if (limit !== undefined) {
-    limits.takeFromAddress(request, limit);
-    limits.takeFromSession(subject.id, limit);
-  }
-  const body = methods.includes('POST') ? await readPageBody(request, bodies, accountId) : undefined;
-  const mayPay = () => limits.allowsPayment(request, subject.id);
-  const call = { caller, requestId, traceparent };
-  return here.meter.run({ caller: { accountId, testMode }, isDear: false }, () =>
-    answer(calls, subject, body, call, mayPay),
-  );
+  return here.neighbors.during(subject, async () => {
+    // What a payment depends on: which cards the account may charge in live mode.
+    const account = name === 'pay' ? await findAccountOfPage(database, accountId) : undefined;
+    const scopes = ['checkout_sessions_read', 'checkout_sessions_write'];
+    const caller = callerFor({ accountId, testMode, ...account?.caller, scopes });
+    if (limit !== undefined) {
+      limits.takeFromAddress(request, limit);
+      limits.takeFromSession(subject.id, limit);
+    }
+    const body = methods.includes('POST') ? await readPageBody(request, bodies, accountId) : undefined;
+    const mayPay = () => limits.allowsPayment(request, subject.id);
+    const call = { caller, requestId, traceparent };
+    return here.meter.run({ caller: { accountId, testMode }, isDear: false }, () =>
+      answer(calls, subject, body, call, mayPay),
+    );
+  });
 }
 
 // A page's body is small and parsed at once: nothing of its bytes is kept.
@@ -263,13 +264,11 @@ async function lookForDocument(
 ): Promise<PageView | undefined> {
   if (request.method === 'HEAD' || !limits.allowsLook(subject.id)) return undefined;
   const { accountId, testMode } = subject;
-  here.neighbors.saw(subject);
   const caller = callerFor({ accountId, testMode, scopes: ['checkout_sessions_read'] });
   const call = { caller, requestId, traceparent, timeoutMs: lookTimeoutMs };
   try {
-    return await here.meter.run({ caller: { accountId, testMode }, isDear: false }, () =>
-      calls.look(subject, shop, call),
-    );
+    const work = { caller: { accountId, testMode }, isDear: false };
+    return await here.neighbors.during(subject, () => here.meter.run(work, () => calls.look(subject, shop, call)));
   } catch (error) {
     if (error instanceof Failure) return undefined;
     throw error;

@@ -15,6 +15,7 @@ export interface CostLimits {
   readonly burstOfAllMs: number;
   /** The most that an account works off later. */
   readonly mostDebtMs: number;
+  readonly mostDebtOfAllMs: number;
 }
 
 /**
@@ -31,19 +32,20 @@ export class CostBudgets {
   constructor(neighbors: Neighbors, limits: Partial<CostLimits> = {}) {
     this.#neighbors = neighbors;
     this.#limits = { ...defaultLimits, ...limits };
-    const { burstMs, burstOfAllMs, mostDebtMs } = this.#limits;
+    const { burstMs, burstOfAllMs, mostDebtMs, mostDebtOfAllMs } = this.#limits;
     this.#dear = new CostBudget(neighbors, { burstMs, mostDebtMs });
-    this.#all = new CostBudget(neighbors, { burstMs: burstOfAllMs, mostDebtMs });
+    this.#all = new CostBudget(neighbors, { burstMs: burstOfAllMs, mostDebtMs: mostDebtOfAllMs });
   }
 
-  /** Work of the account took so long. */
-  charge(caller: TurnCaller, tookMs: number, isDear = true): void {
+  /** Work of the account took so long, and the process so many times as long for all that is measured, with what is around it. */
+  charge(caller: TurnCaller, tookMs: number, isDear = true, factor = 1): void {
     if (!this.#neighbors.areShort(caller.accountId)) return;
     const { testShare, liveShare } = this.#limits;
     const name = nameOf(caller);
-    if (isDear) this.#dear.charge(name, tookMs, caller.testMode ? testShare : liveShare);
+    if (isDear) this.#dear.charge(name, tookMs * factor, caller.testMode ? testShare : liveShare);
     const share = this.#shareOfAll(caller);
-    if (share !== undefined) this.#all.charge(name, tookMs, share);
+    // Much of what is around it may be others' requests that were refused, which are not measured.
+    if (share !== undefined) this.#all.charge(name, tookMs * Math.min(factor, mostFactorOfAll), share);
   }
 
   /** Whether the account has to wait before its next dear work. */
@@ -61,11 +63,9 @@ export class CostBudgets {
     if (!this.#neighbors.areShort(caller.accountId)) return false;
     // Few accounts can have taken more than their share, so the first few tell.
     for (const accountId of this.#neighbors.othersOf(caller)) {
-      const modes = [
-        { accountId, testMode: false },
-        { accountId, testMode: true },
-      ];
-      if (!modes.some((other) => this.#all.isSpent(nameOf(other)))) return true;
+      // What it takes in test mode does not count where both are in live mode.
+      const modes = caller.testMode ? [false, true] : [false];
+      if (!modes.some((testMode) => this.#all.isSpent(nameOf({ accountId, testMode })))) return true;
     }
     return false;
   }
@@ -89,4 +89,9 @@ const defaultLimits: CostLimits = {
   burstOfAllMs: 100,
   // A wait of four seconds, or of eight in test mode. A cart of a hundred lines and five hundred coupons takes a quarter of it.
   mostDebtMs: 800,
+  // At the least share of a process that is busy for a quarter of the time, less than the ten seconds that a request waits: dear work does not have an account's payments refused.
+  mostDebtOfAllMs: 200,
 };
+
+// Confirms have about twice as much around them as in them.
+const mostFactorOfAll = 2;

@@ -86,7 +86,7 @@ export class CostMeter {
     this.#owing = [];
     this.#owedMs = 0;
     for (const work of owing) {
-      this.#budgets.charge(work.caller, (work.owedMs ?? 0) * this.#factor, work.isDear);
+      this.#budgets.charge(work.caller, work.owedMs ?? 0, work.isDear, this.#factor);
       work.owedMs = undefined;
     }
   }

@@ -30,7 +30,9 @@ export class Neighbors {
 
   /** What is remembered of accounts. */
   get size(): number {
-    return this.#seenAt.size + this.#liveSeenAt.size + this.#present.size + this.#atLimitAt.size;
+    return (
+      this.#seenAt.size + this.#liveSeenAt.size + this.#present.size + this.#livePresent.size + this.#atLimitAt.size
+    );
   }
 
   /** The account asked for something. */
@@ -59,6 +61,16 @@ export class Neighbors {
     }
   }
 
+  /** Does work that the account waits for. */
+  async during<Done>(caller: TurnCaller, work: () => Promise<Done>): Promise<Done> {
+    this.arrived(caller);
+    try {
+      return await work();
+    } finally {
+      this.left(caller);
+    }
+  }
+
   #countsOf({ testMode }: TurnCaller): Map<string, number>[] {
     return testMode ? [this.#present] : [this.#present, this.#livePresent];
   }
@@ -81,13 +93,10 @@ export class Neighbors {
     return new Set([...this.#seenAt.keys(), ...this.#present.keys()]).size > 1 && this.#isBusy();
   }
 
-  /** The other accounts that asked for something lately, without those in test mode where this one is in live mode. */
+  /** The other accounts that wait for an answer now, without those in test mode where this one is in live mode. */
   *othersOf({ accountId, testMode }: TurnCaller): Iterable<string> {
-    const times = testMode ? this.#seenAt : this.#liveSeenAt;
     const present = testMode ? this.#present : this.#livePresent;
-    forget(times, this.now() - latelyMs);
-    for (const other of times.keys()) if (other !== accountId) yield other;
-    for (const other of present.keys()) if (other !== accountId && !times.has(other)) yield other;
+    for (const other of present.keys()) if (other !== accountId) yield other;
   }
 
   /** Whether the account takes a smaller share: it asks for more than it may, or it is in test mode and another one in live mode. */
