@@ -1547,9 +1547,11 @@ CREATE OR REPLACE FUNCTION checkout.charge_work_waiting(older_than interval)
 AS $function$
   select
     (select count(*) from (select from checkout.charge_attempts a
-      where a.status = 'sending' and a.created_at < now() - older_than and a.authenticate_until is null order by a.next_check_at limit 1000) counted)
+      where a.status = 'sending' and a.created_at < now() - older_than
+        and (a.authenticate_until is null or a.authenticate_until < now() - older_than) order by a.next_check_at limit 1000) counted)
     + (select count(*) from (select from checkout.charge_attempts a
-      where a.status = 'unknown' and a.created_at < now() - older_than and a.authenticate_until is null order by a.next_check_at limit 1000) counted),
+      where a.status = 'unknown' and a.created_at < now() - older_than
+        and (a.authenticate_until is null or a.authenticate_until < now() - older_than) order by a.next_check_at limit 1000) counted),
     (select count(*) from (select from checkout.payment_plans p
       where p.state in ('running', 'releasing') and p.lease_until < now() order by p.next_check_at limit 1000) counted),
     (select count(*) from (select from checkout.intent_operations o

@@ -27,7 +27,9 @@ export function withRefund(charge: ChargeRecord, amount: number, metadata: Recor
   const parts = partsOf(metadata);
   const known = charge.captures ?? [];
   const rest = new Map(known.map((capture) => [capture.reference, capture.amount - capture.refunded]));
-  const isWithin = [...parts].every(([reference, part]) => part > 0 && part <= (rest.get(reference) ?? 0));
+  // What was captured without a reference, as by versions that sent none, is told apart from no other.
+  const unnamed = charge.amountCaptured - known.reduce((total, capture) => total + capture.amount, 0);
+  const isWithin = [...parts].every(([reference, part]) => part > 0 && part <= (rest.get(reference) ?? unnamed));
   const sum = [...parts.values()].reduce((total, part) => total + part, 0);
   if (!isWithin || sum > amount) {
     throw invalidRequest('A refund takes of each capture no more than is left of it, and no more than its amount.', {

@@ -66,13 +66,15 @@ export function awaitedCustomerTests(using: () => Creation): void {
     it('answers with the secret of that payment, reads it again for a replay, and stores it nowhere [SUB-9, D14.115]', async () => {
       const input = inputOf({ defaultPaymentMethodId: asking() });
       const made = await createSubscription(on.context, callOf(scope), input, key);
-      expect(made).toMatchObject({ status: 'incomplete', paymentSecret: 'secret' });
+      expect(made).toMatchObject({ status: 'incomplete', paymentSecret: 'pi_1_secret_7q' });
       expect(await createSubscription(on.context, callOf(scope), input, key)).toMatchObject({
-        paymentSecret: 'secret',
+        paymentSecret: 'pi_1_secret_7q',
       });
       for (const table of ['idempotency_keys', 'subscriptions', 'invoices', 'invoice_charges', 'outbox']) {
         const rows = await on.test.admin<{ row: string }>(`select t::text as row from billing.${table} t`);
-        expect(rows.filter(({ row }) => row.includes(Buffer.from('secret').toString('hex')))).toEqual([]);
+        const paymentSecret = made.paymentSecret ?? '';
+        const forms = [paymentSecret, Buffer.from(paymentSecret).toString('hex')];
+        expect(rows.filter(({ row }) => forms.some((form) => row.includes(form)))).toEqual([]);
       }
       await tell(made.subscriptionId, 'succeeded');
       const replayed = await createSubscription(on.context, callOf(scope), input, key);
@@ -135,7 +137,7 @@ export function awaitedCustomerTests(using: () => Creation): void {
       const backupPaymentMethodId = on.peers.cardOf(customerId, false);
       const health = asking();
       const made = await make({ items: mixed(), defaultPaymentMethodId: health, backupPaymentMethodId });
-      expect(made.paymentSecret).toBe('secret');
+      expect(made.paymentSecret).toBe('pi_1_secret_7q');
       await tell(made.subscriptionId, 'succeeded');
       expect((await read(made.subscriptionId)).invoice).toMatchObject({ status: 'open', amountPaidCents: 3_000 });
       await runAt('2026-04-01T00:00:01.000Z');
@@ -148,7 +150,7 @@ export function awaitedCustomerTests(using: () => Creation): void {
     it('waits for the other card after the health card has paid, and refunds that if nobody comes', async () => {
       const cards = () => ({ items: mixed(), backupPaymentMethodId: asking(false) });
       const paid = await make(cards());
-      expect(paid.paymentSecret).toBe('secret');
+      expect(paid.paymentSecret).toBe('pi_1_secret_7q');
       await tell(paid.subscriptionId, 'succeeded');
       expect(await read(paid.subscriptionId)).toMatchObject({
         subscription: { status: 'active' },
@@ -198,7 +200,7 @@ export function awaitedCustomerTests(using: () => Creation): void {
         );
         await runAt('2026-04-01T00:01:01.000Z');
         const made = await createSubscription(on.context, callOf(scope), input, key);
-        expect(made).toMatchObject({ status: 'incomplete', paymentSecret: 'secret' });
+        expect(made).toMatchObject({ status: 'incomplete', paymentSecret: 'pi_1_secret_7q' });
         expect(await madeCount()).toBe(1);
         await tell(made.subscriptionId, 'succeeded');
         expect((await read(made.subscriptionId)).subscription.status).toBe('active');
@@ -254,6 +256,25 @@ export function awaitedCustomerTests(using: () => Creation): void {
       await end(id, invoice.id);
       expect(await read(id)).toMatchObject(after);
       expect(on.peers.taken.filter(({ paymentMethodId }) => paymentMethodId === card)).toEqual([]);
+    });
+
+    it('is not canceled behind a customer who was faster: the partner decides about a paid subscription', async () => {
+      const card = asking();
+      const { subscriptionId: id } = await make({ defaultPaymentMethodId: card });
+      on.peers.behave(card, 'pays');
+      const now = { atPeriodEnd: false, refund: 'none', refundAmountCents: null } as const;
+      await expect(cancelSubscription(on.context, scope, id, now)).rejects.toMatchObject({ code: 'lock_timeout' });
+      expect(await read(id)).toMatchObject({ subscription: { status: 'active' }, invoice: { status: 'paid' } });
+      expect(await cancelSubscription(on.context, scope, id, now)).toMatchObject({ status: 'canceled' });
+    });
+
+    it('is not said to need authentication while nobody knows its outcome', async () => {
+      const card = on.peers.cardOf(customerId, true);
+      for (let time = 0; time < 4; time += 1) on.peers.failOn(card, 'unknown');
+      const { subscriptionId: id } = await make({ defaultPaymentMethodId: card });
+      const { invoice } = await read(id);
+      const refused = payInvoice(on.context, callOf(scope), invoice.id, undefined);
+      await expect(refused).rejects.toMatchObject({ code: 'lock_timeout' });
     });
 
     it('is not paid without its customer: a request says that authentication is required', async () => {

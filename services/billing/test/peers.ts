@@ -306,7 +306,7 @@ export class Peers {
     getInvoicePayment: async ({ id }: { id: string }) =>
       create(InvoicePaymentSchema, {
         processor: 'sandbox',
-        ...(this.#asked.has(id) ? { inFlight: true, clientSecret: 'secret' } : {}),
+        ...(this.#asked.has(id) ? { inFlight: true, clientSecret: 'pi_1_secret_7q' } : {}),
       }),
     resumeInvoiceAuthentication: async ({ id, giveUp }: { id: string; giveUp: boolean }) => {
       const card = this.#asked.get(id);

@@ -203,6 +203,14 @@ describe('the first payment of a subscription', () => {
       'authentication_required',
     ],
     [
+      'is given up by a cancellation whose answer is lost',
+      (of) =>
+        pass(of, isOver)
+          .then(() => fixture.fault({ call: 'payment_intents.cancel', kind: 'drop_after', times: 1 }))
+          .then(() => resume(of, true)),
+      'authentication_required',
+    ],
+    [
       'does not come within a day',
       (of) => pass(of, `${isOver}, authenticate_until = now() - interval '1 second'`).then(sweep),
       'authentication_required',

@@ -7,7 +7,7 @@ import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { collectInvoice } from './collect-invoice.ts';
 
-/** Whether the first payment of a subscription waits for its customer to authenticate. */
+/** Whether the first payment of a subscription is made with its customer there, and has no outcome yet. */
 export async function isAwaited(
   { database }: Pick<Context, 'database'>,
   scope: Scope,
@@ -19,24 +19,26 @@ export async function isAwaited(
 
 /**
  * Learns what came of a first payment that waits for its customer, and goes on with it. With `giveUp` it waits no longer: checkout cancels it at the processor, so
- * that it takes no money, unless the customer was faster. Does nothing for any other subscription. True if it still waits, or its outcome is unknown.
+ * that it takes no money, unless the customer was faster. Does nothing for any other subscription.
  */
 export async function askAwaited(
   context: Context,
   scope: Scope,
   subscription: Subscription,
   giveUp: boolean,
-): Promise<boolean> {
+): Promise<'over' | 'waits' | 'unknown'> {
   const { id, latestInvoiceId } = subscription;
-  if (!(await isAwaited(context, scope, subscription))) return false;
+  if (!(await isAwaited(context, scope, subscription))) return 'over';
   const asked = { id: latestInvoiceId ?? '', giveUp };
   await context.checkout.resumeInvoiceAuthentication(asked, { caller: context.callerFor(scope), timeoutMs });
   const at = await makeDue(context, scope, id);
-  if (at !== undefined && (await collectInvoice(context, scope, id, at)) === 'unknown') {
+  const isUnknown = at !== undefined && (await collectInvoice(context, scope, id, at)) === 'unknown';
+  if (isUnknown) {
     const again = new Date(context.clock.now().getTime() + againMs);
     await withTx(context.database, scope, (tx) => releaseSubscription(tx, scope, id, again));
   }
-  return isAwaited(context, scope, subscription);
+  if (!(await isAwaited(context, scope, subscription))) return 'over';
+  return isUnknown ? 'unknown' : 'waits';
 }
 
 // Checkout's own budget for a look at the processor, and what the way takes.

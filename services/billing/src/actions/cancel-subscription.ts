@@ -14,7 +14,7 @@ import { findSubscription, lockSubscription, saveSubscription } from '../store/s
 import { timeOnClock } from '../store/test-clocks.ts';
 import { askAwaited, isAwaited } from './ask-awaited.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
-import { refuseWhileCharging } from './change-subscription.ts';
+import { chargeInFlight, refuseWhileCharging } from './change-subscription.ts';
 import { endSubscription } from './end-subscription.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
 
@@ -33,6 +33,9 @@ export async function cancelSubscription(
     // Refuses what cannot be refunded before the customer is given up.
     decideCancellation(known, undefined, cancellation, context.clock.now());
     await askAwaited(context, scope, known, true);
+    // Its customer was faster. The partner decides anew, now that the subscription is paid.
+    const settled = await findSubscription(context.database, scope, id);
+    if (settled?.status === 'active') throw chargeInFlight();
   }
   return withTx(context.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, id);

@@ -36,10 +36,11 @@ export async function payInvoice(
   ]);
   const known = await findSubscription(context.database, scope, subscriptionId);
   if (known?.latestInvoiceId === id) {
-    const isAwaited = await askAwaited(context, scope, known, paymentMethodId !== undefined);
-    if (isAwaited) throw paymentMethodId === undefined ? new Failure('authentication_required') : chargeInFlight();
-    const asked = await findInvoice(context.database, scope, id);
-    if (asked?.status === 'paid') return asked;
+    const asked = await askAwaited(context, scope, known, paymentMethodId !== undefined);
+    if (asked === 'waits' && paymentMethodId === undefined) throw new Failure('authentication_required');
+    if (asked !== 'over') throw chargeInFlight();
+    const settled = await findInvoice(context.database, scope, id);
+    if (settled?.status === 'paid') return settled;
   }
   const cards = { standard: paymentMethodId, backup: undefined, onPage: false };
   await withTx(context.database, scope, (tx) => makeDue(context, tx, scope, { id, subscriptionId }, cards));

@@ -86,14 +86,14 @@ async function run(
     case 'collect':
       return collectInvoice(context, scope, id, at);
     case 'end':
-      if (await askAwaited(context, scope, subscription, true)) return 'unknown';
+      if ((await askAwaited(context, scope, subscription, true)) !== 'over') return 'unknown';
       return endWhenDue(context, scope, subscription, at, (tx, before) =>
         endSubscription(tx, scope, before, { canceledAt: nextStep(before)?.at ?? at }, at),
       );
     case 'expire':
       // Its customer has not come. Whatever is known then, the subscription is looked at again.
       if (await isAwaited(context, scope, subscription)) {
-        return (await askAwaited(context, scope, subscription, true)) ? 'unknown' : 'done';
+        return (await askAwaited(context, scope, subscription, true)) === 'over' ? 'done' : 'unknown';
       }
       return endWhenDue(context, scope, subscription, at, (tx, before) => expireSubscription(tx, scope, before, at));
     case 'announce_trial_end':

@@ -1,6 +1,6 @@
 import { type Scope, withTx } from '@eligo/postgres';
 import type { Context } from '../context.ts';
-import { type ChargeAttempt, nextCheckDelayMs } from '../domain/charge-attempt.ts';
+import { authenticationCheckMs, type ChargeAttempt, nextCheckDelayMs } from '../domain/charge-attempt.ts';
 import { postponeAttempt, recordUnknown } from '../store/charge-attempts.ts';
 import type { ClaimedCharge, ClaimedInvoiceCharge } from './charge-claim.ts';
 import { endLateAttempt } from './end-late-attempt.ts';
@@ -51,7 +51,8 @@ async function stillAwaits(
   });
   if (known.kind === 'requires_action') await awaitShopper(context, scope, attempt);
   else if (known.kind === 'unknown' || known.kind === 'processing' || known.kind === 'not_now') {
-    const delayMs = known.kind === 'not_now' ? known.retryAfterMs : nextCheckDelayMs(attempt.checks);
+    const lookMs = authenticationCheckMs(attempt.createdAt, context.clock.now());
+    const delayMs = known.kind === 'not_now' ? known.retryAfterMs : lookMs;
     await withTx(context.database, scope, (tx) => postponeAttempt(tx, scope, attempt, delayMs));
   } else return false;
   return true;

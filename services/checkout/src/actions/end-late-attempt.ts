@@ -3,6 +3,7 @@ import type { NotNow, ProcessorPort } from '@eligo/processor';
 import type { Context } from '../context.ts';
 import {
   type ChargeAttempt,
+  declinedByShopper,
   nextCheckDelayMs,
   type ProcessorVerdict,
   whileDownMs,
@@ -16,7 +17,7 @@ import { settleLate } from './settle-late.ts';
 
 /**
  * Ends an attempt whose time to confirm is over: cancels its intent at the processor, so that no confirmation that is still on its way can charge,
- * and records that nothing was charged. What was charged in time is settled. Until one of the two is certain the attempt stays unknown: an intent
+ * and records that nothing was charged, or that its customer gave it up. What was charged in time is settled. Until one of the two is certain the attempt stays unknown: an intent
  * that is not found, a timeout and a refusal prove nothing. The caller holds the attempt's lease, and no transaction.
  */
 export async function endLateAttempt(
@@ -34,6 +35,8 @@ export async function endLateAttempt(
   await context.failpoint('late.processor_answered');
   switch (fate.kind) {
     case 'canceled':
+      // It waited for its customer, and was canceled by hand or by a call whose answer was lost. What was given up is not begun again.
+      if (attempt.authenticateUntil != null) return settleLate(context, scope, attempt, declinedByShopper);
       await abandonLate(context, scope, attempt);
       return undefined;
     case 'verdict':

@@ -1,7 +1,7 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
 import type { Context } from '../context.ts';
-import type { ChargeAttempt } from '../domain/charge-attempt.ts';
+import { type ChargeAttempt, declinedByShopper } from '../domain/charge-attempt.ts';
 import type { Session } from '../domain/session.ts';
 import { findPendingAuthentication } from '../store/authentications.ts';
 import { claimPlan, type PaymentPlan, savePlan } from '../store/payment-plans.ts';
@@ -49,14 +49,6 @@ export async function resumeAuthentication(
   await resumeSetUp(context, scope, session, giveUp);
   return (await loadSession(context.database, scope, sessionId)) ?? session;
 }
-
-/** The outcome of a charge whose authentication the shopper gave up. */
-export const declinedByShopper = {
-  kind: 'declined',
-  code: 'authentication_required',
-  declineCode: 'authentication_required',
-  chargeId: undefined,
-} as const;
 
 /** Cancels an intent that waits for its shopper; true if it cannot charge any more, whatever the browser still does. */
 export async function cancelWaiting(

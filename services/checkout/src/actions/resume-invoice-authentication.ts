@@ -1,9 +1,10 @@
 import { type Scope, withTx } from '@eligo/postgres';
 import type { Context } from '../context.ts';
+import { declinedByShopper } from '../domain/charge-attempt.ts';
 import { claimAttempt } from '../store/charge-attempts.ts';
 import { carryOutAttempt } from './carry-out-attempt.ts';
 import { findAttemptOnPage } from './read-invoice-payment.ts';
-import { cancelWaiting, declinedByShopper } from './resume-authentication.ts';
+import { cancelWaiting } from './resume-authentication.ts';
 import { settleAttempt } from './settle-attempt.ts';
 
 /**

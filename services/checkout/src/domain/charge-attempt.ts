@@ -149,6 +149,14 @@ export type ProcessorVerdict =
     }
   | { readonly kind: 'failed'; readonly code: string };
 
+/** The outcome of a charge whose authentication the shopper gave up. */
+export const declinedByShopper = {
+  kind: 'declined',
+  code: 'authentication_required',
+  declineCode: 'authentication_required',
+  chargeId: undefined,
+} as const satisfies ProcessorVerdict;
+
 export type RefusalVerdict = Exclude<ProcessorVerdict, { kind: 'succeeded' }>;
 
 /** What an attempt is settled as. */
