@@ -7,9 +7,9 @@ import { confirm, make, newCard, newCustomer, newSession, openShop, type Shop } 
 
 /**
  * Every row of the interface's confirm table, each reached by public calls, the command-line tool and the sandbox's faults, never by writing to
- * the database.
+ * the database. Each of several processes of checkout knows only its own line of confirms for a card, so one may wait where a single process refuses it.
  */
-export function describeConfirmTable(started: () => Constellation): void {
+export function describeConfirmTable(started: () => Constellation, checkouts = 1): void {
   describe('the confirm table', () => {
     let eligo: Constellation;
     let api: Api;
@@ -201,9 +201,10 @@ export function describeConfirmTable(started: () => Constellation): void {
       const busy = await Promise.race(both);
       expect(busy).toMatchObject(refused(503, 'idempotency_key_in_use'));
       expect(busy.headers.get('retry-after')).toBe('1');
-      expect(await confirm(api, another, card)).toMatchObject(refused(503, 'lock_timeout'));
+      const waiting = await confirm(api, another, card);
+      if (checkouts === 1 || waiting.status !== 200) expect(waiting).toMatchObject(refused(503, 'lock_timeout'));
       expect((await Promise.all(both)).map((answer) => answer.status).sort()).toEqual([200, 503]);
-      expect((await confirm(api, another, card)).status).toBe(200);
+      if (waiting.status !== 200) expect((await confirm(api, another, card)).status).toBe(200);
     });
 
     it('charges once for 16 confirms at once, with one key and with 16', async () => {

@@ -18,6 +18,7 @@ beforeEach(() => {
   for (const name of names) write(programs[name], `console.log('${name}', import.meta.url, import.meta.dirname);\n`);
   write('packages/values/src/later.ts', "export const told: string = 'first';\n");
   write('proto/gen/.keep', '');
+  write('web/checkout/src/.keep', '');
   write(programs.cli, "const { told } = await import('../../packages/values/src/later.ts');\nconsole.log(told);\n");
 });
 afterEach(() => rmSync(root, { recursive: true }));
