@@ -94,4 +94,4 @@ const defaultLimits: CostLimits = {
 };
 
 // Confirms have about twice as much around them as in them.
-const mostFactorOfAll = 2;
+const mostFactorOfAll = 3;
