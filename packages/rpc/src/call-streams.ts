@@ -11,6 +11,7 @@ import {
 } from '@eligo/proto/calls/v1/calls';
 import { type Client, Metadata, status as Status, type StatusObject } from '@grpc/grpc-js';
 import { type Cancellation, deadlineExceeded, whenCancelled } from './cancellation.ts';
+import { mostBytesTogether } from './codec.ts';
 import { errorFromStatus } from './error-from-status.ts';
 import { errorFromWire } from './failure-bytes.ts';
 import { bufferOf, carryPath } from './grpc-names.ts';
@@ -80,7 +81,6 @@ const outsideOfCalls = AsyncLocalStorage.snapshot();
 const streamsAtOnce = 2;
 const takesCallsForMs = 500;
 const longestCarried = 64 * 1024;
-const mostBytesTogether = 256 * 1024;
 const aloneMs = 10_000;
 
 interface Waiting {

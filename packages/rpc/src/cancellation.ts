@@ -116,6 +116,9 @@ export function deadlineExceeded(): ConnectError {
 
 /** The end of a call whose caller has aborted it. */
 export function canceledBy(signal: AbortSignal): ConnectError {
-  if (signal.reason instanceof ConnectError) return signal.reason;
+  return signal.reason instanceof ConnectError ? signal.reason : callerDisconnected();
+}
+
+export function callerDisconnected(): ConnectError {
   return new ConnectError('The caller disconnected', Code.Canceled);
 }

@@ -12,9 +12,9 @@ import {
 } from '@eligo/proto/calls/v1/calls';
 import { type ServerDuplexStream, status as Status } from '@grpc/grpc-js';
 import { maxTimeoutMs } from './call.ts';
-import { Cancellation } from './cancellation.ts';
-import { encodeMessage } from './codec.ts';
-import { failureBytes } from './failure-bytes.ts';
+import { Cancellation, callerDisconnected } from './cancellation.ts';
+import { encodeMessage, mostBytesTogether } from './codec.ts';
+import { wireFieldsOf } from './failure-bytes.ts';
 import { bufferOf, pathOf } from './grpc-names.ts';
 import type { CallMetadata } from './metadata.ts';
 import { readRequest } from './read-request.ts';
@@ -93,10 +93,10 @@ class ServedCalls {
       this.#stream.emit('error', { code: Status.INVALID_ARGUMENT, details: 'The calls cannot be decoded' });
       return;
     }
-    // What is canceled in the messages that have arrived by now is not begun: a process that was frozen finds calls that nobody waits for any more.
+    // Calls begin after all messages that have arrived are read: a call whose cancellation is among them never begins. A process that was frozen finds many of these.
     const begin = new Promise<void>((resolve) => setImmediate(resolve));
     for (const call of batch.calls) this.#serve(call, begin);
-    for (const id of batch.canceledIds) this.#inFlight.get(id)?.cancel(callerLeft());
+    for (const id of batch.canceledIds) this.#inFlight.get(id)?.cancel(callerDisconnected());
     if (!this.#hasRoom()) this.#stream.pause();
   }
 
@@ -174,13 +174,12 @@ class ServedCalls {
   #cut(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    for (const cancellation of this.#inFlight.values()) cancellation.cancel(callerLeft());
+    for (const cancellation of this.#inFlight.values()) cancellation.cancel(callerDisconnected());
   }
 }
 
 /** Of one stream. */
 const mostInFlight = 1_000;
-const mostBytesTogether = 256 * 1024;
 
 function metadataOf({ credential, caller, requestId, traceparent }: CarriedCall): CallMetadata {
   return {
@@ -190,11 +189,6 @@ function metadataOf({ credential, caller, requestId, traceparent }: CarriedCall)
 }
 
 function callErrorOf(error: unknown): CallError {
-  const { code, rawMessage } = ConnectError.from(error, Code.Internal);
-  const failure = error instanceof ConnectError ? failureBytes(error) : undefined;
-  return create(CallErrorSchema, { code, message: rawMessage, ...(failure && { failure }) });
-}
-
-function callerLeft(): ConnectError {
-  return new ConnectError('The caller disconnected', Code.Canceled);
+  const { code, message, failure } = wireFieldsOf(error);
+  return create(CallErrorSchema, { code, message, ...(failure && { failure }) });
 }

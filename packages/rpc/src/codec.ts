@@ -17,6 +17,9 @@ export const maxMessageBytes = 128 * 1024 * 1024;
 /** The largest message of a stream that carries calls: such a message, and small ones beside it. */
 export const maxCarriedBytes = maxMessageBytes + 1024 * 1024;
 
+/** Calls or answers that are small travel in one message of a stream up to this size. */
+export const mostBytesTogether = 256 * 1024;
+
 /** Encodes a message. Throws when a field holds what its type does not, or when it is over the limit. */
 export function encodeMessage<Desc extends DescMessage>(desc: Desc, message: MessageInitShape<Desc>): Uint8Array {
   const bytes = toBinary(desc, create(desc, message));

@@ -1,5 +1,5 @@
 import { create, toBinary } from '@bufbuild/protobuf';
-import { type Code, ConnectError } from '@connectrpc/connect';
+import { Code, ConnectError } from '@connectrpc/connect';
 import { FailureDetailSchema } from '@eligo/proto/failure/v1/failure';
 
 /** The failure detail of an error, encoded; undefined for an error that carries none. */
@@ -11,6 +11,12 @@ export function failureBytes(error: ConnectError): Uint8Array | undefined {
     if ('type' in detail && detail.type === FailureDetailSchema.typeName) return detail.value;
   }
   return undefined;
+}
+
+/** What crosses the wire of an error that a server answers with. */
+export function wireFieldsOf(error: unknown): { code: Code; message: string; failure: Uint8Array | undefined } {
+  const wire = ConnectError.from(error, Code.Internal);
+  return { code: wire.code, message: wire.rawMessage, failure: failureBytes(wire) };
 }
 
 /** An error as its receiver sees it, from what crossed the wire. */

@@ -1,5 +1,4 @@
 import type { DescMethod, Message } from '@bufbuild/protobuf';
-import { Code, ConnectError } from '@connectrpc/connect';
 import {
   experimental,
   type Metadata as GrpcMetadata,
@@ -13,10 +12,10 @@ import {
   type sendUnaryData,
 } from '@grpc/grpc-js';
 import { defaultTimeoutMs, maxTimeoutMs } from './call.ts';
-import { Cancellation } from './cancellation.ts';
+import { Cancellation, callerDisconnected } from './cancellation.ts';
 import { CarriedCalls } from './carried-calls.ts';
 import { encodeMessage, maxCarriedBytes } from './codec.ts';
-import { failureBytes } from './failure-bytes.ts';
+import { wireFieldsOf } from './failure-bytes.ts';
 import { asBytes, bufferOf, carryPath, failureTrailer, pathOf } from './grpc-names.ts';
 import { metadataBy } from './metadata.ts';
 import { readRequest } from './read-request.ts';
@@ -66,11 +65,13 @@ export async function serveGrpc(options: {
     'bidi',
   );
   const port = await bind(listener, host, options.port, credentialsOf(options.certificate));
-  const stopBoth = (graceMs: number) => {
-    carried.close();
-    return stop(listener, graceMs);
+  return {
+    port,
+    stop(graceMs) {
+      carried.close();
+      return stop(listener, graceMs);
+    },
   };
-  return { port, stop: stopBoth };
 }
 
 function credentialsOf(certificate: WatchedCertificate | undefined): ServerCredentials {
@@ -120,7 +121,7 @@ function incomingOf(call: ServerUnaryCall<Buffer, Buffer> | ServerWritableStream
   const cancellation = new Cancellation(timeoutOf(call.getDeadline()));
   // grpc-js says so at the end of every call, answered or not.
   call.once('cancelled', () => {
-    if (!cancellation.settled) cancellation.cancel(new ConnectError('The caller disconnected', Code.Canceled));
+    if (!cancellation.settled) cancellation.cancel(callerDisconnected());
   });
   return { metadata: metadataBy((name) => firstText(call.metadata, name)), cancellation };
 }
@@ -136,10 +137,9 @@ function firstText(metadata: GrpcMetadata, name: string): string | undefined {
 }
 
 function statusOf(error: unknown): Partial<StatusObject> {
-  const { code, rawMessage } = ConnectError.from(error, Code.Internal);
-  const failure = error instanceof ConnectError ? failureBytes(error) : undefined;
+  const { code, message, failure } = wireFieldsOf(error);
   // grpc-js percent-encodes the text, which fails for a lone surrogate.
-  if (failure === undefined) return { code: code as number, details: rawMessage.toWellFormed() };
+  if (failure === undefined) return { code: code as number, details: message.toWellFormed() };
   const metadata = new Metadata();
   metadata.set(failureTrailer, bufferOf(failure));
   return { code: code as number, details: '', metadata };
