@@ -19,16 +19,16 @@ export async function isAwaited(
 
 /**
  * Learns what came of a first payment that waits for its customer, and goes on with it. With `giveUp` it waits no longer: checkout cancels it at the processor, so
- * that it takes no money, unless the customer was faster. Does nothing for any other subscription.
+ * that it takes no money, unless the customer was faster. `none`: the subscription has no such payment, and nothing was asked.
  */
 export async function askAwaited(
   context: Context,
   scope: Scope,
   subscription: Subscription,
   giveUp: boolean,
-): Promise<'over' | 'waits' | 'unknown'> {
+): Promise<'none' | 'over' | 'waits' | 'unknown'> {
   const { id, latestInvoiceId } = subscription;
-  if (!(await isAwaited(context, scope, subscription))) return 'over';
+  if (!(await isAwaited(context, scope, subscription))) return 'none';
   const asked = { id: latestInvoiceId ?? '', giveUp };
   await context.checkout.resumeInvoiceAuthentication(asked, { caller: context.callerFor(scope), timeoutMs });
   const at = await makeDue(context, scope, id);

@@ -33,7 +33,7 @@ export async function cancelSubscription(
     // Refuses what cannot be refunded before the customer is given up.
     decideCancellation(known, undefined, cancellation, context.clock.now());
     await askAwaited(context, scope, known, true);
-    // Its customer was faster. The partner decides anew, now that the subscription is paid.
+    // The customer paid before the cancellation. The partner decides again, now that the subscription is active.
     const settled = await findSubscription(context.database, scope, id);
     if (settled?.status === 'active') throw chargeInFlight();
   }

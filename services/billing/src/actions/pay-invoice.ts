@@ -38,8 +38,8 @@ export async function payInvoice(
   if (known?.latestInvoiceId === id) {
     const asked = await askAwaited(context, scope, known, paymentMethodId !== undefined);
     if (asked === 'waits' && paymentMethodId === undefined) throw new Failure('authentication_required');
-    if (asked !== 'over') throw chargeInFlight();
-    const settled = await findInvoice(context.database, scope, id);
+    if (asked === 'waits' || asked === 'unknown') throw chargeInFlight();
+    const settled = asked === 'over' ? await findInvoice(context.database, scope, id) : undefined;
     if (settled?.status === 'paid') return settled;
   }
   const cards = { standard: paymentMethodId, backup: undefined, onPage: false };

@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import { findPendingCharge } from '../store/invoice-charges.ts';
 import { findInvoice } from '../store/invoices.ts';
 import { findSubscription } from '../store/subscriptions.ts';
-import { askAwaited, isAwaited } from './ask-awaited.ts';
+import { askAwaited } from './ask-awaited.ts';
 import { runDueNow } from './run-due-now.ts';
 
 /**
@@ -17,10 +17,8 @@ export async function resumeInvoicePayment(context: Context, call: Call, id: str
   if (invoice === undefined) throw new Failure('invoice_not_found');
   if (invoice.subscriptionId === null) return;
   const subscription = await findSubscription(context.database, scope, invoice.subscriptionId);
-  if (subscription?.latestInvoiceId === id && (await isAwaited(context, scope, subscription))) {
-    await askAwaited(context, scope, subscription, giveUp);
+  if (subscription?.latestInvoiceId === id && (await askAwaited(context, scope, subscription, giveUp)) !== 'none')
     return;
-  }
   const pending = await findPendingCharge(context.database, scope, id);
   if (pending?.onPage !== true) return;
   await context.checkout.resumeInvoiceAuthentication({ id, giveUp }, call);

@@ -8,7 +8,7 @@ import { findPendingCharge } from '../store/invoice-charges.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { findTestClock } from '../store/test-clocks.ts';
 import { announcePeriodEnd } from './announce-period-end.ts';
-import { askAwaited, isAwaited } from './ask-awaited.ts';
+import { askAwaited } from './ask-awaited.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
 import { collectInvoice } from './collect-invoice.ts';
 import { endSubscription, expireSubscription } from './end-subscription.ts';
@@ -85,17 +85,19 @@ async function run(
       return collectInvoice(context, scope, id, at);
     case 'collect':
       return collectInvoice(context, scope, id, at);
-    case 'end':
-      if ((await askAwaited(context, scope, subscription, true)) !== 'over') return 'unknown';
+    case 'end': {
+      const asked = await askAwaited(context, scope, subscription, true);
+      if (asked === 'waits' || asked === 'unknown') return 'unknown';
       return endWhenDue(context, scope, subscription, at, (tx, before) =>
         endSubscription(tx, scope, before, { canceledAt: nextStep(before)?.at ?? at }, at),
       );
-    case 'expire':
+    }
+    case 'expire': {
       // Its customer has not come. Whatever is known then, the subscription is looked at again.
-      if (await isAwaited(context, scope, subscription)) {
-        return (await askAwaited(context, scope, subscription, true)) === 'over' ? 'done' : 'unknown';
-      }
+      const asked = await askAwaited(context, scope, subscription, true);
+      if (asked !== 'none') return asked === 'over' ? 'done' : 'unknown';
       return endWhenDue(context, scope, subscription, at, (tx, before) => expireSubscription(tx, scope, before, at));
+    }
     case 'announce_trial_end':
       return change(context, scope, subscription, async (tx, before) => {
         const saved = await saveSubscription(tx, scope, before, { ...before, noticeAt: null, heldUntil: null });
