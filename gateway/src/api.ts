@@ -65,7 +65,8 @@ export function api(parts: ApiParts): (exchange: Exchange, path: string, queryTe
     const found = authenticator.authenticate(request);
     const key = found instanceof Promise ? await found : found;
     exchange.of = key;
-    const caller = { accountId: key.accountId, testMode: key.testMode, perSecond: limit(parts, key, exchange.headers) };
+    const perSecond = limit(parts, key, exchange.headers);
+    const caller = { accountId: key.accountId, testMode: key.testMode, perSecond };
 
     const match = table.find(request.method ?? '', path);
     if (match === undefined) throw new Failure('not_found');

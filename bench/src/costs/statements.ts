@@ -20,15 +20,20 @@ export async function preloadCounting(postgres: pg.Pool): Promise<void> {
 
 /** Counts the statements that the server carries out during `work`. Nothing is counted in between, so that rounds do not pay for it. */
 export async function countStatements(postgres: pg.Pool, work: () => Promise<void>): Promise<CountedStatement[]> {
+  await tracked(postgres, 'all', work);
+  const { rows } = await postgres.query<CountedStatement>(select);
+  return rows;
+}
+
+/** Counts from nothing during `work`: statements that were sent, or those of functions and triggers as well. */
+export async function tracked(postgres: pg.Pool, what: 'all' | 'top', work: () => Promise<void>): Promise<void> {
   await postgres.query('select pg_stat_statements_reset()');
-  await track(postgres, 'all');
+  await track(postgres, what);
   try {
     await work();
   } finally {
     await track(postgres, 'none');
   }
-  const { rows } = await postgres.query<CountedStatement>(select);
-  return rows;
 }
 
 /** Which statements are counted from now on. */

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { track } from '../costs/statements.ts';
+import { tracked } from '../costs/statements.ts';
 
 /** What Postgres read for one operation, and for which statements, by their texts. */
 export interface StatementReads {
@@ -26,13 +26,7 @@ export async function readsDuring(
   postgres: pg.Pool,
   work: () => Promise<void>,
 ): Promise<ReadonlyMap<string, StatementRead>> {
-  await postgres.query('select pg_stat_statements_reset()');
-  await track(postgres, 'top');
-  try {
-    await work();
-  } finally {
-    await track(postgres, 'none');
-  }
+  await tracked(postgres, 'top', work);
   return countedReads(postgres);
 }
 

@@ -148,10 +148,11 @@ const select = scoped<FileRow>(
 );
 // Bytes travel as text: 2 MiB of hexadecimal for a part, for which the driver doubles its buffer six times while they arrive. In Base64 it is 1.4 MiB, and in pieces
 // that fit one read of a socket the buffer stays small.
+const pieceBytes = 47_616;
 const selectPart = scoped<{ piece: string }>(
   'files.find_part',
-  `select encode(substring(whole.bytes from start + 1 for 47616), 'base64') as piece
-   from file_parts whole cross join generate_series(0, octet_length(whole.bytes) - 1, 47616) as start
+  `select encode(substring(whole.bytes from start + 1 for ${pieceBytes}), 'base64') as piece
+   from file_parts whole cross join generate_series(0, octet_length(whole.bytes) - 1, ${pieceBytes}) as start
    where whole.account_id = $1 and whole.test_mode = $2 and whole.file_id = $3 and whole.part = $4 order by start`,
 );
 const selectExpired = unscoped<{ account_id: string; test_mode: boolean; id: string; expires_at: Date }>(

@@ -31,12 +31,16 @@ export function drawFromCaptures(
     drawn.set(capture.captureId, (drawn.get(capture.captureId) ?? 0) + amount);
     return amount;
   };
+  const taken = new Map(
+    captures.flatMap(({ captureId, lines: own }) =>
+      own.map(({ lineId, amountCents }) => [`${captureId} ${lineId}`, amountCents]),
+    ),
+  );
   let rest = 0;
   for (const { lineId, amount } of lines) {
     let open = amount;
     for (const capture of captures) {
-      const taken = capture.lines.find((line) => line.lineId === lineId)?.amountCents ?? 0;
-      open -= draw(capture, Math.min(open, taken));
+      open -= draw(capture, Math.min(open, taken.get(`${capture.captureId} ${lineId}`) ?? 0));
     }
     rest += open;
   }
