@@ -251,7 +251,7 @@ async function serveDocument(
   await writePage(parts, exchange, 200, { shop, view, isLive: !subject.testMode, sessionPath: `${token}/session` });
 }
 
-/** A shopper sees the page without its session sooner than one that waits longer for it. */
+/** After this time the document is served without its session, and the page's script asks for it. */
 const lookTimeoutMs = 1_000;
 
 // Undefined where the page's script has to ask, which says what is wrong and asks again.

@@ -27,7 +27,7 @@ export function withRefund(charge: ChargeRecord, amount: number, metadata: Recor
   const parts = partsOf(metadata);
   const known = charge.captures ?? [];
   const rest = new Map(known.map((capture) => [capture.reference, capture.amount - capture.refunded]));
-  // What was captured without a reference, as by versions that sent none, is told apart from no other.
+  // Earlier versions sent no references, so one that is not known may stand for any capture without one.
   const unnamed = charge.amountCaptured - known.reduce((total, capture) => total + capture.amount, 0);
   const isWithin = [...parts].every(([reference, part]) => part > 0 && part <= (rest.get(reference) ?? unnamed));
   const sum = [...parts.values()].reduce((total, part) => total + part, 0);

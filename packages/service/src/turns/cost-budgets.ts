@@ -37,14 +37,14 @@ export class CostBudgets {
     this.#all = new CostBudget(neighbors, { burstMs: burstOfAllMs, mostDebtMs: mostDebtOfAllMs });
   }
 
-  /** Work of the account took so long, and the process so many times as long for all that is measured, with what is around it. */
+  /** Charges measured work to the account. `factor` is how long the process works for each measured millisecond: parsing and connections are not measured. */
   charge(caller: TurnCaller, tookMs: number, isDear = true, factor = 1): void {
     if (!this.#neighbors.areShort(caller.accountId)) return;
     const { testShare, liveShare } = this.#limits;
     const name = nameOf(caller);
     if (isDear) this.#dear.charge(name, tookMs * factor, caller.testMode ? testShare : liveShare);
     const share = this.#shareOfAll(caller);
-    // Much of what is around it may be others' requests that were refused, which are not measured.
+    // The unmeasured time includes requests of others that were refused, so it counts up to a limit.
     if (share !== undefined) this.#all.charge(name, tookMs * Math.min(factor, mostFactorOfAll), share);
   }
 
@@ -93,5 +93,5 @@ const defaultLimits: CostLimits = {
   mostDebtOfAllMs: 200,
 };
 
-// Confirms have about twice as much around them as in them.
+// A confirm takes about twice as much unmeasured time as measured time.
 const mostFactorOfAll = 3;

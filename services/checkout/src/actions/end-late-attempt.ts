@@ -17,8 +17,8 @@ import { settleLate } from './settle-late.ts';
 
 /**
  * Ends an attempt whose time to confirm is over: cancels its intent at the processor, so that no confirmation that is still on its way can charge,
- * and records that nothing was charged, or that its customer gave it up. What was charged in time is settled. Until one of the two is certain the attempt stays unknown: an intent
- * that is not found, a timeout and a refusal prove nothing. The caller holds the attempt's lease, and no transaction.
+ * and records that nothing was charged, or that its customer gave it up. What was charged in time is settled. Until one of these is certain the attempt
+ * stays unknown: an intent that is not found, a timeout and a refusal prove nothing. The caller holds the attempt's lease, and no transaction.
  */
 export async function endLateAttempt(
   context: Context,
@@ -35,7 +35,7 @@ export async function endLateAttempt(
   await context.failpoint('late.processor_answered');
   switch (fate.kind) {
     case 'canceled':
-      // It waited for its customer, and was canceled by hand or by a call whose answer was lost. What was given up is not begun again.
+      // A payment that waited for its customer was canceled by a call whose answer was lost, or at the processor. It is not started again.
       if (attempt.authenticateUntil != null) return settleLate(context, scope, attempt, declinedByShopper);
       await abandonLate(context, scope, attempt);
       return undefined;
