@@ -1,11 +1,11 @@
 import type { SeededRecords } from '@eligo/gateway/probes';
 import type { Api } from '@eligo/testkit';
-import { type Json, text } from '../records.ts';
+import { type Json, record, text } from '../records.ts';
 import { make, newCard } from '../shop.ts';
 
 /**
- * Records in the state that a route asks for, by the route's id: a hold to capture, an open invoice, a pending refund, a letter in review. Most records of
- * their kind are in another state, so that random requests would only be refused.
+ * Records in the state that a route asks for, by the route's id: a hold to capture, an open invoice, a pending refund, a letter in review, a dispute that
+ * waits for evidence. Most records of their kind are in another state, or another request ends them first, so that random requests would only be refused.
  */
 export async function makeReadyRecords(
   api: Api,
@@ -51,6 +51,13 @@ export async function makeReadyRecords(
     return text((letters as Json[])[0] ?? {}, 'letter_id');
   }
 
+  // No other route is given it.
+  async function openDispute(): Promise<string> {
+    const path = `/v1/payment_intents/${text(await pay({}, payment_method), 'payment_intent')}`;
+    const charge = text(record(await api.ok('GET', path), 'payment_intent'), 'latest_charge');
+    return text(await make(api, '/v1/test_helpers/disputes', 'dispute', { charge, amount: 100 }), 'dispute_id');
+  }
+
   return {
     'checkout_sessions.confirm': [await openSession()],
     'checkout_sessions.cancel': [await openSession()],
@@ -62,6 +69,7 @@ export async function makeReadyRecords(
     'payment_intents.capture': [text(await hold(), 'payment_intent')],
     'checkout_sessions.refund': [sessionOf(await pay({}, payment_method))],
     'checkout_sessions.preview_refund': [sessionOf(await pay({}, payment_method))],
+    'disputes.update': [await openDispute()],
     'invoices.pay': [await openInvoice()],
     'invoices.void': [await openInvoice()],
     'test_helpers.fail_refund': [await pendingRefund()],
