@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { type WriteOperation, writeOperations } from './costs/write-operations.ts';
+import { type ComparedOperation, comparedOperations } from './costs/write-operations.ts';
 import { groups, type Operation, operations, type Topology, topologies } from './figures.ts';
 import type { GrowthOptions } from './growth/run-growth.ts';
 import { NotUnderstood } from './not-understood.ts';
@@ -23,7 +23,7 @@ export interface Options {
 export interface Comparison {
   /** A commit, or a folder that is ready to start. */
   readonly with: string;
-  readonly only: readonly WriteOperation[];
+  readonly only: readonly ComparedOperation[];
   readonly processor: 'stub' | 'sandbox';
   /** How many of the statements that cost most are printed for each side and operation. */
   readonly statements: number;
@@ -56,7 +56,7 @@ const usage = `usage: npm run bench -- [--only <operation>]… [--topology all-i
   [--only growth [--filter <text>,…] [--records 1000000] [--statements 5]]
   [--compare <commit or folder> [--processor stub|sandbox] [--statements 10]]
 operations: ${operations.join(', ')}; or all of: ${Object.keys(groups).join(', ')};
-  with --compare: ${writeOperations.join(', ')}`;
+  with --compare: ${comparedOperations.join(', ')}`;
 
 /** Reads the command line; throws with the usage when it is not understood. */
 export function readOptions(args: readonly string[]): Options {
@@ -102,7 +102,7 @@ export function readOptions(args: readonly string[]): Options {
         ? undefined
         : {
             with: values.compare,
-            only: chosen(only, writeOperations),
+            only: chosen(only, comparedOperations),
             processor: processorOf(values.processor),
             statements: values.statements === undefined ? 0 : number(values.statements, 0),
           },

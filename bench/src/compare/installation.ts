@@ -103,6 +103,8 @@ async function start(root: string, options: Parameters<typeof startInstallation>
     environment: {
       ...process.env,
       ...options.stub?.variables,
+      // The load says where each shopper's request comes from, as a proxy does: a page takes few from one address.
+      ELIGO_TRUSTED_PROXIES: '127.0.0.1',
       ELIGO_HOME: root,
       PORT: String(port),
       // Started by npm, it watches its parent, which is this process.

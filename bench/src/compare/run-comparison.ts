@@ -7,7 +7,7 @@ import {
   type RoundCosts,
   type StatementCosts,
 } from '../costs/write-costs.ts';
-import type { WriteOperation } from '../costs/write-operations.ts';
+import type { ComparedOperation } from '../costs/write-operations.ts';
 import type { Topology } from '../figures.ts';
 import { homesFolder } from '../homes.ts';
 import type { Comparison, Options } from '../options.ts';
@@ -26,7 +26,7 @@ interface ComparedSide extends Measured {
 
 /** What one operation costs on either side. */
 export interface ComparisonRow {
-  readonly operation: WriteOperation;
+  readonly operation: ComparedOperation;
   readonly topology: Topology;
   readonly ours: SideCosts;
   readonly theirs: SideCosts;
@@ -98,7 +98,7 @@ async function compareIn(
 }
 
 async function compareOperation(
-  operation: WriteOperation,
+  operation: ComparedOperation,
   ours: ComparedSide,
   theirs: ComparedSide,
   sizes: Options['sizes'],
@@ -138,7 +138,7 @@ const countedPerConnection = 8;
 const longestWarmUpMs = 8_000;
 
 // Answers how many operations of each connection fill a round.
-async function warmUp(side: ComparedSide, operation: WriteOperation, sizes: Options['sizes']): Promise<number> {
+async function warmUp(side: ComparedSide, operation: ComparedOperation, sizes: Options['sizes']): Promise<number> {
   return thawed(side.installation, async () => {
     const { connections, seconds, warmUp: enough } = sizes;
     const deadline = performance.now() + longestWarmUpMs;

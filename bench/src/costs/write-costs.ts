@@ -3,16 +3,18 @@ import { loadEach } from '../load-each.ts';
 import {
   confirmSessions,
   createTexts,
+  openPages,
   openSessions,
   type Place,
   paidSessions,
+  payOnPages,
   refundSessions,
 } from '../operations/sessions.ts';
 import type { LoadResult } from '../processes/generator.ts';
 import { quiet } from '../quiet.ts';
 import { type ProcessorTime, usedBetween } from './processor-time.ts';
 import { type CountedStatement, countStatements } from './statements.ts';
-import type { WriteOperation } from './write-operations.ts';
+import type { ComparedOperation } from './write-operations.ts';
 import { written } from './written.ts';
 
 /** A running stack whose writes are measured. */
@@ -56,7 +58,7 @@ export interface WriteCosts extends Omit<RoundCosts, 'count'> {
 /** Sends this many operations over each connection, and waits until all that follows from them is done. */
 export async function measureRound(
   measured: Measured,
-  operation: WriteOperation,
+  operation: ComparedOperation,
   perConnection: number,
 ): Promise<RoundCosts> {
   const { postgres } = measured;
@@ -81,7 +83,7 @@ export async function measureRound(
 /** Counts the statements of as many operations, those that their events cause included. */
 export async function measureStatements(
   measured: Measured,
-  operation: WriteOperation,
+  operation: ComparedOperation,
   perConnection: number,
 ): Promise<StatementCosts> {
   const { postgres } = measured;
@@ -98,12 +100,31 @@ export async function measureStatements(
   return { sent: calls(true), nested: calls(false), list };
 }
 
-async function prepare({ place }: Measured, operation: WriteOperation, each: number): Promise<string[][]> {
+async function prepare({ place }: Measured, operation: ComparedOperation, each: number): Promise<string[][]> {
   if (operation === 'create-session') return [];
+  if (operation in slotsOf) return openPages(place, each);
   return operation === 'confirm' ? openSessions(place, each) : paidSessions(place, each);
 }
 
-function send({ place }: Measured, operation: WriteOperation, sessions: string[][], each: number): Promise<LoadResult> {
+function send(
+  { place }: Measured,
+  operation: ComparedOperation,
+  sessions: string[][],
+  each: number,
+): Promise<LoadResult> {
   if (operation === 'create-session') return loadEach(place, createTexts(place, each));
+  if (operation === 'page-pay' || operation === 'page-pay-two') return pay(place, sessions, slotsOf[operation]);
   return operation === 'confirm' ? confirmSessions(place, sessions) : refundSessions(place, sessions);
 }
+
+// A payment with all its cards is one operation.
+async function pay(
+  place: Place,
+  pages: string[][],
+  slots: (typeof slotsOf)[keyof typeof slotsOf],
+): Promise<LoadResult> {
+  const paid = await payOnPages(place, pages, slots);
+  return { ...paid, perSecond: paid.perSecond / slots.length };
+}
+
+const slotsOf = { 'page-pay': ['other'], 'page-pay-two': ['health', 'other'] } as const;
