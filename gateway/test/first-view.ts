@@ -87,6 +87,10 @@ export function firstViewTests(place: () => FirstViewPlace): void {
         expect(await visit()).toEqual(asks);
       }
       expect(callsOf('resumeAuthentication')).toEqual([]);
+      // Checkout counts no shopper as there, and reads no secret, until the script asks.
+      expect(callsOf('getPage').map(({ request }) => request.forDocument)).toEqual([true, true, true]);
+      await fetch(`${url}${path}/session`);
+      expect(callsOf('getPage').at(-1)?.request).toMatchObject({ forDocument: false });
       stack.peers.answer('getPage', () => {
         throw new Failure('service_unavailable');
       });

@@ -70,7 +70,7 @@ export function pageCalls(parts: {
 
   return {
     async look({ id }, shop, call) {
-      const page = await checkout.getPage({ id }, call);
+      const page = await checkout.getPage({ id, forDocument: true }, call);
       return page.setUpAnswered ? undefined : withoutSecret(renderPage(page, shop, sandboxUrl));
     },
     async view(subject, call, mayGoOn) {

@@ -63,6 +63,13 @@ describe('a bank that asks the shopper of a page to authenticate', () => {
     const session = await asked();
     const waiting = await page(session);
     expect(waiting).toMatchObject({ paymentInFlight: true, clientSecret: expect.stringMatching(/^pi_.*_secret_/) });
+    // No document has a secret: the processor is not even asked for it.
+    const silent = fixture.contextWith(() => ({
+      retrieveIntent: () => Promise.reject(new Error('A secret was asked for')),
+    }));
+    const document = await readPage(silent, fixture.scope, session.id, { forDocument: true });
+    expect(document).toMatchObject({ paymentInFlight: true, clientSecret: undefined });
+    await expect(readPage(silent, fixture.scope, session.id)).rejects.toThrow('A secret was asked for');
     // Nothing is believed without the processor's word: a page that says so too early changes nothing.
     expect((await resume(session)).status).toBe('open');
     await answer(session, true);

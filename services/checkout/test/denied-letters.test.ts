@@ -2,9 +2,9 @@ import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/servic
 import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createSession } from '../src/actions/create-session.ts';
-import { noteWaitingShopper } from '../src/actions/go-on-without-letters.ts';
 import { readPage } from '../src/actions/read-page.ts';
 import { readSubstantiation } from '../src/actions/read-substantiation.ts';
+import { visitPage } from '../src/actions/visit-page.ts';
 import type { Letter } from '../src/domain/letter.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sessionRequestOf } from '../src/rpc/session-request.ts';
@@ -27,7 +27,8 @@ afterEach(async () => {
   await fixture.clearFaults();
 });
 
-const arrive = (session: Session) => noteWaitingShopper(fixture.context, fixture.scope, session.id);
+// As the page's script does.
+const arrive = (session: Session) => visitPage(fixture.context, fixture.scope, session.id, false);
 const vision = () => line({ unitAmount: 1_000, class: 'vision' });
 const mixed = () => [letterLine(3_000), vision(), line({ unitAmount: 2_000 })];
 const twoCards = () => Promise.all([fixture.card('hsa'), fixture.card('credit')]);
@@ -86,6 +87,13 @@ describe('a denied letter whose shopper is on the page', () => {
     expect(await readPage(fixture.context, fixture.scope, session.id)).toMatchObject({
       ...{ paymentInFlight: false, dueNowCents: 6_000, healthCardCents: 1_000, asksLetterQuestions: false },
     });
+  });
+
+  it('cancels the session where only its document was read, as by a chat that previews the link [D14.172]', async () => {
+    const session = await letters.held(mixed());
+    await visitPage(fixture.context, fixture.scope, session.id, true);
+    expect(await denied(session)).toMatchObject({ status: 'canceled' });
+    expect(await versionsOf(session)).toEqual([]);
   });
 
   it('is then paid by two cards, each for its part of that version, without another letter [D14.172]', async () => {

@@ -69,6 +69,8 @@ describe('a bank that asks about a card that is only saved', () => {
       const waiting = await page(session);
       expect(waiting).toMatchObject({ paymentInFlight: true, clientSecret: expect.stringMatching(/^seti_.*_secret_/) });
       expect(waiting.isSetUpAnswered).toBe(false);
+      const document = await readPage(fixture.context, fixture.scope, session.id, { forDocument: true });
+      expect(document).toMatchObject({ paymentInFlight: true, clientSecret: undefined });
       // A page that says so too early changes nothing.
       expect((await resume(session)).status).toBe('open');
       await answer(session, true);

@@ -95,7 +95,8 @@ export function useCheckout(): Checkout {
   }, [refresh]);
 
   useEffect(() => {
-    if (firstView === undefined) void refresh();
+    // A shopper who waits for a letter is there from now on, which a document alone does not say.
+    if (firstView === undefined || firstView.state === 'letter_pending') void refresh();
     // Another tab, the back button or a sleep may have made this page old. One that was just loaded is not.
     const show = ({ persisted }: PageTransitionEvent) => {
       if (persisted) refreshVisible();

@@ -48,8 +48,13 @@ export interface Page {
 /** A page does not wait longer for a secret: it asks again a second later. */
 const secretWithinMs = 2_000;
 
-/** Reads what the shopper of a session sees. */
-export async function readPage(context: Context, scope: Scope, sessionId: string): Promise<Page> {
+/** Reads what the shopper of a session sees. For its document, the processor is not asked for a secret, which a document never has. */
+export async function readPage(
+  context: Context,
+  scope: Scope,
+  sessionId: string,
+  { forDocument = false }: { readonly forDocument?: boolean } = {},
+): Promise<Page> {
   const { database, clock, processors } = context;
   // Before the session: once a payment has ended, the session read after it has the outcome.
   const paymentInFlight = await context.groups.paymentsInFlight.submit(scope, sessionId);
@@ -61,8 +66,8 @@ export async function readPage(context: Context, scope: Scope, sessionId: string
   const trialEnd = period?.trialEnd ?? null;
   const renewal = trialRenewalOf(session, lines, at);
   const setUp = session.status === 'open' ? await findAskedSetUp(database, scope, session.setupIntentId) : undefined;
-  const setUpAnswer = setUp && (await readSetUp(processors, scope, setUp));
-  const asked = paymentInFlight ? await askedByBank(context, scope, sessionId) : setUpAnswer?.asked;
+  const setUpAnswer = setUp && !forDocument ? await readSetUp(processors, scope, setUp) : undefined;
+  const asked = paymentInFlight && !forDocument ? await askedByBank(context, scope, sessionId) : setUpAnswer?.asked;
   const dueNowCents = trialEnd === null ? session.amountTotalCents : cents(0);
   return {
     session,

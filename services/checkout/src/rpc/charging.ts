@@ -12,18 +12,16 @@ import { changePromoCode } from '../actions/change-promo-code.ts';
 import { chargeInvoice } from '../actions/charge-invoice.ts';
 import { completeWithCards } from '../actions/complete-with-cards.ts';
 import { confirmSession } from '../actions/confirm-session.ts';
-import { noteWaitingShopper } from '../actions/go-on-without-letters.ts';
-import { readPage } from '../actions/read-page.ts';
 import { recordDispute } from '../actions/record-dispute.ts';
 import { cardUpdated, refreshCard } from '../actions/refresh-card.ts';
 import { releaseRefund } from '../actions/release-refund.ts';
 import { reserveRefund } from '../actions/reserve-refund.ts';
 import { resumeAuthentication } from '../actions/resume-authentication.ts';
+import { visitPage } from '../actions/visit-page.ts';
 import type { Context } from '../context.ts';
 import { type CardSlot, isCardSlot } from '../domain/card-kind.ts';
 import type { HealthcareCents } from '../domain/charge-attempt.ts';
 import { acceptsHealthCards } from '../domain/confirm-rules.ts';
-import { awaitsLetters } from '../domain/letter.ts';
 import type { RefundInstruction } from '../domain/refund-allocation.ts';
 import { addressOf } from '../messages/address.ts';
 import { instructionOf } from '../messages/instruction.ts';
@@ -52,10 +50,8 @@ export function chargingHandlers(context: Context): Implementation<typeof Checko
       });
     },
 
-    async getPage({ id }, { scope }) {
-      const page = await readPage(context, scope, id);
-      if (awaitsLetters(page.session)) await noteWaitingShopper(context, scope, id);
-      return pageMessage(scope, page);
+    async getPage({ id, forDocument }, { scope }) {
+      return pageMessage(scope, await visitPage(context, scope, id, forDocument));
     },
 
     async completeSession(request, { scope, caller }) {
