@@ -3,6 +3,7 @@ import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/servic
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { pause, resume } from '../src/actions/pause-and-resume.ts';
 import { loadInvoiceLines } from '../src/store/invoice-lines.ts';
+import { everyStatusTests } from './every-status.ts';
 import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
 import { callsOn, may } from './subscription-calls.ts';
 
@@ -227,3 +228,5 @@ describe('a crash in the middle of a change', () => {
     },
   );
 });
+
+describe('each call in each status [D14.262]', () => everyStatusTests(() => on));

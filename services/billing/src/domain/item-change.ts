@@ -128,6 +128,8 @@ export function invoiceOfChange(
 const unbilled: ReadonlySet<SubscriptionStatus> = new Set(['past_due', 'unpaid', 'paused']);
 
 function refuseStatus({ status }: Subscription, behavior: string, beginsPeriod: boolean): void {
+  // Its first invoice is for the items that it has.
+  if (status === 'incomplete') throw new Failure('subscription_not_updatable');
   if (unbilled.has(status) && (behavior !== 'none' || beginsPeriod)) throw new Failure('subscription_not_updatable');
 }
 
