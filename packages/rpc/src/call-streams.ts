@@ -9,10 +9,10 @@ import {
   type CarriedCall,
   CarriedCallSchema,
 } from '@eligo/proto/calls/v1/calls';
-import { type Client, Metadata, status as Status, type StatusObject } from '@grpc/grpc-js';
+import { type Client, connectivityState, Metadata, status as Status, type StatusObject } from '@grpc/grpc-js';
 import { type Cancellation, deadlineExceeded, whenCancelled } from './cancellation.ts';
 import { mostBytesTogether } from './codec.ts';
-import { errorFromStatus } from './error-from-status.ts';
+import { errorFromStatus, hasNotBegun } from './error-from-status.ts';
 import { errorFromWire } from './failure-bytes.ts';
 import { bufferOf, carryPath } from './grpc-names.ts';
 import type { CallMetadata } from './metadata.ts';
@@ -34,31 +34,34 @@ export type SendAlone = (call: EncodedCall) => Promise<Uint8Array>;
 /**
  * Unary calls to a peer, in streams that they share: calls that begin in one turn of the event loop travel in one message of each stream. A stream takes new calls for half
  * a second only, so that the calls of many streams reach all instances of the peer, and none waits for an instance that has left. To a peer that does not know
- * such streams, each call goes alone.
+ * such streams, each call goes alone. A call that the peer has surely not seen is sent once more.
  */
 export class CallStreams {
-  readonly #channel: ReturnType<Client['getChannel']>;
+  readonly #channel: Channel;
   readonly #sendAlone: SendAlone;
+  readonly #bridgedMs: number;
   readonly #open: (CallStream | undefined)[] = Array.from({ length: streamsAtOnce });
   #next = 0;
   #aloneUntilMs = 0;
+  #unreachedSinceMs: number | undefined;
 
-  constructor(channel: ReturnType<Client['getChannel']>, sendAlone: SendAlone) {
+  constructor(channel: Channel, sendAlone: SendAlone, bridgedMs = bridgedBreakMs) {
     this.#channel = channel;
     this.#sendAlone = sendAlone;
+    this.#bridgedMs = bridgedMs;
   }
 
   /** Resolves with the encoded answer. Rejects with a ConnectError. */
-  send(call: EncodedCall): Promise<Uint8Array> {
-    // A long message would hold up the others of its stream.
-    if (call.request.length > longestCarried || performance.now() < this.#aloneUntilMs) return this.#sendAlone(call);
-    this.#next = (this.#next + 1) % streamsAtOnce;
-    let stream = this.#open[this.#next];
-    if (stream === undefined || stream.isRetired) {
-      stream = outsideOfCalls(() => new CallStream(this.#channel, (calls) => this.#sendEachAlone(calls)));
-      this.#open[this.#next] = stream;
+  async send(call: EncodedCall): Promise<Uint8Array> {
+    const deadlineAt = performance.now() + call.timeoutMs;
+    try {
+      const answer = await this.#sendOnce(call);
+      this.#unreachedSinceMs = undefined;
+      return answer;
+    } catch (error) {
+      if (!(error instanceof NotSeen)) throw error;
+      return this.#sendAgain(call, deadlineAt, error);
     }
-    return stream.send(call);
   }
 
   /** Ends the streams that take calls; calls in them fail. */
@@ -66,13 +69,63 @@ export class CallStreams {
     for (const stream of this.#open) stream?.cut();
   }
 
-  // The peer is of a version before this one, and has not seen them. It is asked again after a while, because it may have been replaced.
-  #sendEachAlone(calls: readonly Waiting[]): void {
-    this.#aloneUntilMs = performance.now() + aloneMs;
-    for (const { call, deadlineAt, resolve, reject } of calls) {
-      this.#sendAlone({ ...call, timeoutMs: deadlineAt - performance.now() }).then(resolve, reject);
+  #sendOnce(call: EncodedCall): Promise<Uint8Array> {
+    // A long message would hold up the others of its stream.
+    if (call.request.length > longestCarried || performance.now() < this.#aloneUntilMs) return this.#sendAlone(call);
+    this.#next = (this.#next + 1) % streamsAtOnce;
+    let stream = this.#open[this.#next];
+    if (stream === undefined || stream.isRetired) {
+      stream = outsideOfCalls(() => new CallStream(this.#channel));
+      this.#open[this.#next] = stream;
+    }
+    return stream.send(call);
+  }
+
+  // In the first half second of an outage calls wait for the connection: it may only have been broken, or the peer be about to listen. Later they fail at once, so that a
+  // caller with several peers is not held up by the one that is down.
+  async #sendAgain(call: EncodedCall, deadlineAt: number, { status }: NotSeen): Promise<Uint8Array> {
+    const now = performance.now();
+    // A peer of a version before this one. It is asked again after a while, because it may have been replaced.
+    if (status.code === Status.UNIMPLEMENTED) this.#aloneUntilMs = now + aloneMs;
+    this.#unreachedSinceMs ??= now;
+    const waitMs = Math.min(this.#unreachedSinceMs + this.#bridgedMs, deadlineAt) - now;
+    if (!(await becomesReady(this.#channel, waitMs))) throw errorOfStream(status);
+    const timeoutMs = deadlineAt - performance.now();
+    if (timeoutMs <= 0) throw deadlineExceeded();
+    try {
+      return await this.#sendOnce({ ...call, timeoutMs });
+    } catch (error) {
+      throw error instanceof NotSeen ? errorOfStream(error.status) : error;
     }
   }
+}
+
+type Channel = ReturnType<Client['getChannel']>;
+
+/** The peer has surely not seen the call. */
+class NotSeen extends Error {
+  readonly status: StatusObject;
+
+  constructor(status: StatusObject) {
+    super(status.details);
+    this.status = status;
+  }
+}
+
+/** Whether calls find a connection, now or within that time. */
+function becomesReady(channel: Channel, withinMs: number): Promise<boolean> {
+  const until = performance.now() + withinMs;
+  return new Promise((resolve) => {
+    const look = () => {
+      const state = channel.getConnectivityState(false);
+      const leftMs = until - performance.now();
+      if (state === connectivityState.IDLE) channel.getConnectivityState(true);
+      if (state === connectivityState.READY) resolve(true);
+      else if (state === connectivityState.SHUTDOWN || leftMs <= 0) resolve(false);
+      else channel.watchConnectivityState(state, Date.now() + Math.ceil(leftMs), look);
+    };
+    look();
+  });
 }
 
 // A stream belongs to none of the requests whose calls it carries.
@@ -82,18 +135,17 @@ const streamsAtOnce = 2;
 const takesCallsForMs = 500;
 const longestCarried = 64 * 1024;
 const aloneMs = 10_000;
+/** The pause before a connection is tried again is 360 ms at most. */
+const bridgedBreakMs = 500;
 
 interface Waiting {
-  readonly call: EncodedCall;
-  readonly deadlineAt: number;
   readonly resolve: (answer: Uint8Array) => void;
   readonly reject: (error: unknown) => void;
 }
 
 class CallStream {
   isRetired = false;
-  readonly #call: ReturnType<ReturnType<Client['getChannel']>['createCall']>;
-  readonly #sendEachAlone: (calls: readonly Waiting[]) => void;
+  readonly #call: ReturnType<Channel['createCall']>;
   readonly #waiting = new Map<number, Waiting>();
   #lastId = 0;
   #calls: CarriedCall[] = [];
@@ -101,8 +153,7 @@ class CallStream {
   #isSending = false;
   #isHalfClosed = false;
 
-  constructor(channel: ReturnType<Client['getChannel']>, sendEachAlone: (calls: readonly Waiting[]) => void) {
-    this.#sendEachAlone = sendEachAlone;
+  constructor(channel: Channel) {
     this.#call = channel.createCall(carryPath, Number.POSITIVE_INFINITY, null, null, undefined);
     this.#call.start(new Metadata(), {
       onReceiveMetadata: () => undefined,
@@ -133,7 +184,6 @@ class CallStream {
         stopListening?.();
       };
       this.#waiting.set(id, {
-        ...{ call, deadlineAt: performance.now() + timeoutMs },
         resolve: (answer) => {
           finish();
           resolve(answer);
@@ -227,11 +277,11 @@ class CallStream {
   #ended(status: StatusObject): void {
     this.isRetired = true;
     this.#isHalfClosed = true;
-    const waiting = [...this.#waiting.values()];
+    const unsent = new Set(hasNotBegun(status) ? this.#waiting.keys() : this.#calls.map(({ id }) => id));
+    const waiting = [...this.#waiting];
     this.#waiting.clear();
-    if (waiting.length === 0) return;
-    if (status.code === Status.UNIMPLEMENTED) this.#sendEachAlone(waiting);
-    else for (const { reject } of waiting) reject(errorOfStream(status));
+    this.#calls = [];
+    for (const [id, { reject }] of waiting) reject(unsent.has(id) ? new NotSeen(status) : errorOfStream(status));
   }
 }
 

@@ -15,3 +15,13 @@ export function errorFromStatus(error: StatusObject | ServiceError | null): unkn
 // It calls most of them internal errors. A peer that dies, stops or was frozen for seconds causes them, and the same call can succeed later.
 const brokenOff =
   /^(Received RST_STREAM with code|Received HTTP status code (200|5)|Bandwidth exhausted or memory limit)/;
+
+/**
+ * Whether a stream that ended so has surely not begun at the peer: there was no connection to carry it, or the peer's HTTP/2 refused it before it was read. Not to be asked of an
+ * answer of a handler, which may pass on what its own peer ended with.
+ */
+export function hasNotBegun({ code, details }: StatusObject): boolean {
+  return code === Status.UNIMPLEMENTED || (code === Status.UNAVAILABLE && notBegun.test(details));
+}
+
+const notBegun = /^(round_robin: )?No connection established|^Name resolution failed|^Stream refused by server/;

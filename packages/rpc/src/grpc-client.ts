@@ -38,13 +38,18 @@ export interface ClientTls {
  * Calls over gRPC, carried by grpc-js. `address` is `host:port` or `http://host:port`, or those of several replicas, separated by commas: IP addresses
  * of one family. With `tls` the scheme may be https as well.
  */
-export function grpcTransport(options: { address: string; tls?: ClientTls | undefined }): GrpcTransport {
-  const { address, tls } = options;
+export function grpcTransport(options: {
+  address: string;
+  tls?: ClientTls | undefined;
+  /** For how long after a connection is lost calls wait for the next one; half a second if not given. */
+  bridgedMs?: number;
+}): GrpcTransport {
+  const { address, tls, bridgedMs } = options;
   const channel = new Client(targetOf(address), credentialsOf(tls), {
     ...channelOptions,
     ...(tls && { 'grpc.ssl_target_name_override': tls.callee }),
   });
-  const streams = new CallStreams(channel.getChannel(), (call) => sendAlone(channel.getChannel(), call));
+  const streams = new CallStreams(channel.getChannel(), (call) => sendAlone(channel.getChannel(), call), bridgedMs);
   return {
     async unary(method, signal, timeoutMs, header, input, contextValues) {
       const answer = await streams.send({

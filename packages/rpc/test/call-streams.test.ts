@@ -8,10 +8,12 @@ import {
   Client as RawClient,
   Server,
   ServerCredentials,
+  type ServerDuplexStream,
   type ServerUnaryCall,
   type sendUnaryData,
 } from '@grpc/grpc-js';
 import { expect, onTestFinished, test } from 'vitest';
+import { CarriedCalls } from '../src/carried-calls.ts';
 import { type GrpcListener, grpcTransport, serveGrpc } from '../src/grpc.ts';
 import { asBytes, bufferOf, carryPath, pathOf } from '../src/grpc-names.ts';
 import { type Client, client, type Implementation, implement, type RpcServer, rpcServer } from '../src/index.ts';
@@ -151,6 +153,75 @@ test('to a peer of a version before such streams each call goes alone, once', as
   expect(streams).toBe(opened);
 });
 
+test('a call that finds no connection, when the peer has only just gone, waits for the next one and arrives once', async () => {
+  const seen: number[] = [];
+  const echo = ({ count }: { count: number }) => {
+    seen.push(count);
+    return { count };
+  };
+  const [first, port] = await listenAt(0, { echo });
+  const probe = clientOf([port], 30_000);
+  await probe.echo({ count: 1 }, byGateway());
+  await first.stop(0);
+  // The first connection that is tried now is refused.
+  const waiting = [2, 3].map((count) => probe.echo({ count }, { ...byGateway(), timeoutMs: 30_000 }));
+  await delay(50);
+  await listenAt(port, { echo });
+  expect((await Promise.all(waiting)).map(({ count }) => count)).toEqual([2, 3]);
+  expect(seen.toSorted()).toEqual([1, 2, 3]);
+});
+
+test('a call that finds no connection fails within the first moments of an outage, and at once after them', async () => {
+  const [listener, port] = await listenAt(0, {});
+  await listener.stop(0);
+  const probe = clientOf([port], 1_000);
+  const failed = async () => {
+    const startedAt = performance.now();
+    await expect(probe.echo({}, byGateway())).rejects.toMatchObject({ code: Code.Unavailable });
+    return performance.now() - startedAt;
+  };
+  expect(await failed()).toBeGreaterThanOrEqual(999);
+  expect(await failed()).toBeLessThan(1_000);
+});
+
+test('calls that wait in a stream that breaks are sent in the next one, and those that the peer may have seen are not', async () => {
+  const served: number[] = [];
+  const server = serverOf({
+    echo: ({ count }) => {
+      served.push(count);
+      return { count };
+    },
+  });
+  const carried = new CarriedCalls(server);
+  let streams = 0;
+  const port = await listenRaw((raw) => {
+    raw.addService(
+      { watch: { ...rawMethod, path: carryPath } },
+      {
+        watch: (stream: ServerDuplexStream<Buffer, Buffer>) => {
+          streams += 1;
+          if (streams > 2) return carried.serve(stream);
+          // Megabytes wait behind the first message.
+          stream.once('data', () => {
+            stream.pause();
+            stream.emit('error', { code: Code.Unavailable, details: 'gone' });
+          });
+        },
+      },
+    );
+  });
+  const text = 'x'.repeat(60_000);
+  const probe = clientOf([port]);
+  const calls = Array.from({ length: 120 }, (_, count) =>
+    probe.echo({ count, text }, { ...byGateway(), timeoutMs: 30_000 }),
+  );
+  const outcomes = await Promise.allSettled(calls);
+  const answered = outcomes.flatMap(({ status }, count) => (status === 'fulfilled' ? [count] : []));
+  expect(served.toSorted((one, other) => one - other)).toEqual(answered);
+  expect(answered.length).toBeGreaterThan(0);
+  expect(answered.length).toBeLessThan(calls.length);
+});
+
 test('a peer that answers nonsense, or ends a stream with calls in it, fails these calls and no more', async () => {
   const acts = [
     (stream: RawStream) => stream.write(Buffer.from('nonsense')),
@@ -242,14 +313,28 @@ async function serve(implementation: Implementation<ProbeService>) {
 async function listen(
   implementation: Implementation<ProbeService>,
 ): Promise<{ server: RpcServer; listener: GrpcListener }> {
-  const server = rpcServer({ handlers: [implement(ProbeService, implementation)], identity: identityOf('probe') });
-  const listener = await serveGrpc({ server, host: '127.0.0.1', port: 0 });
-  onTestFinished(() => listener.stop(0));
-  return { server, listener };
+  const server = serverOf(implementation);
+  return { server, listener: await listenOn(server, 0) };
 }
 
-function clientOf(ports: readonly number[]): Client<ProbeService> {
-  const transport = grpcTransport({ address: ports.map((port) => `127.0.0.1:${port}`).join(',') });
+async function listenAt(port: number, implementation: Implementation<ProbeService>): Promise<[GrpcListener, number]> {
+  const listener = await listenOn(serverOf(implementation), port);
+  return [listener, listener.port];
+}
+
+async function listenOn(server: RpcServer, port: number): Promise<GrpcListener> {
+  const listener = await serveGrpc({ server, host: '127.0.0.1', port });
+  onTestFinished(() => listener.stop(0));
+  return listener;
+}
+
+function serverOf(implementation: Implementation<ProbeService>): RpcServer {
+  return rpcServer({ handlers: [implement(ProbeService, implementation)], identity: identityOf('probe') });
+}
+
+function clientOf(ports: readonly number[], bridgedMs?: number): Client<ProbeService> {
+  const address = ports.map((port) => `127.0.0.1:${port}`).join(',');
+  const transport = grpcTransport({ address, ...(bridgedMs !== undefined && { bridgedMs }) });
   onTestFinished(() => transport.close());
   return client(ProbeService, transport, gateway);
 }
