@@ -6,16 +6,41 @@ import type { Child } from './children/child.ts';
 const healthyWithinMs = 60_000;
 
 /** Resolves when `url` answers 200, and rejects when the process ends or does not get there, with what its log says last. */
-export async function becameHealthy(child: Child, url: string, lastWords: () => string): Promise<void> {
+export function becameHealthy(child: Child, url: string, lastWords: () => string): Promise<void> {
+  return becameSo(child, url, lastWords, ({ status }) => status === 200);
+}
+
+/**
+ * Resolves when the checks of these names succeed at a gateway's `url`. It serves without some of the services, and looks again for one that was not there after a pause of
+ * up to 360 ms: until then it refuses the requests that need that service, although it listens by now.
+ */
+export function reachesAll(
+  child: Child,
+  url: string,
+  names: readonly string[],
+  lastWords: () => string,
+): Promise<void> {
+  return becameSo(child, url, lastWords, ({ status, words }) => {
+    if (status !== 200) return false;
+    const { checks } = JSON.parse(words) as { checks: Record<string, string> };
+    return names.every((name) => checks[name] === 'ok');
+  });
+}
+
+async function becameSo(
+  child: Child,
+  url: string,
+  lastWords: () => string,
+  isWell: (seen: Answer) => boolean,
+): Promise<void> {
   const deadline = Date.now() + healthyWithinMs;
-  let seen = 'no response';
   while (!child.hasEnded()) {
-    seen = await look(url);
-    if (seen === '200') return;
+    const seen = await look(url);
+    if (isWell(seen)) return;
     if (Date.now() > deadline) {
       await child.stop(1_000);
       throw new Error(
-        `${child.name} is not ready after ${healthyWithinMs / 1000} s (${seen}). The end of its log:\n${lastWords()}`,
+        `${child.name} is not ready after ${healthyWithinMs / 1000} s (${textOf(seen)}). The end of its log:\n${lastWords()}`,
       );
     }
     await pause(25);
@@ -23,18 +48,31 @@ export async function becameHealthy(child: Child, url: string, lastWords: () => 
   throw new Error(`${child.name} exited during startup (${await child.ended}). The end of its log:\n${lastWords()}`);
 }
 
+interface Answer {
+  readonly status: number | undefined;
+  readonly words: string;
+}
+
+function textOf({ status, words }: Answer): string {
+  return status === undefined ? words : `${status} ${words.slice(0, 500)}`;
+}
+
 // By node:http, since loading what fetch stands on would cost the supervisor more memory than all its own code.
-function look(url: string): Promise<string> {
+function look(url: string): Promise<Answer> {
   return new Promise((resolve) => {
+    const failed = (error: Error) => resolve({ status: undefined, words: error.message });
     const request = get(url, { agent: false, timeout: 3_000 }, (answer) => {
       let words = '';
       answer.setEncoding('utf8').on('data', (text: string) => {
-        words = `${words}${text}`.slice(0, 500);
+        words = `${words}${text}`.slice(0, longestAnswer);
       });
-      answer.once('error', (error) => resolve(error.message));
-      answer.once('end', () => resolve(answer.statusCode === 200 ? '200' : `${answer.statusCode} ${words}`));
+      answer.once('error', failed);
+      answer.once('end', () => resolve({ status: answer.statusCode, words }));
     });
     request.once('timeout', () => request.destroy(new Error('no response in time')));
-    request.once('error', (error) => resolve(error.message));
+    request.once('error', failed);
   });
 }
+
+// The names of all checks and their reasons.
+const longestAnswer = 10_000;

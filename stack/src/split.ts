@@ -2,8 +2,9 @@ import { gatewayHost, gatewayUrl } from '@eligo/gateway/address';
 import { programFile } from '@eligo/processes/programs';
 import { type Child, lastLogLines, startChild } from './children/child.ts';
 import { type Supervised, supervise } from './children/supervise.ts';
+import { serviceNames } from './components.ts';
 import type { Variables } from './environment.ts';
-import { becameHealthy } from './health.ts';
+import { becameHealthy, reachesAll } from './health.ts';
 import { type Home, logFile, repositoryRoot } from './home.ts';
 import { nodeChildArguments } from './node-child.ts';
 import type { Replica } from './replicas.ts';
@@ -13,7 +14,10 @@ export interface PlacedReplica extends Replica {
   readonly variables: Variables;
 }
 
-/** Starts each component, and each of its replicas, in a process of its own, all at once, and starts again whichever dies. */
+/**
+ * Starts each component, and each of its replicas, in a process of its own, all at once, and starts again whichever dies. Resolves when all are ready and the gateways reach every
+ * service.
+ */
 export async function startSplit(options: {
   home: Home;
   replicas: readonly PlacedReplica[];
@@ -23,13 +27,18 @@ export async function startSplit(options: {
   /** Hears of each process as soon as it has to be stopped. */
   onStarted: (replica: PlacedReplica, process: Supervised) => void;
 }): Promise<void> {
+  const gateways: { readonly replica: PlacedReplica; readonly process: Supervised }[] = [];
   const started = options.replicas.map(async (replica) => {
-    const supervised = await supervise(startOnceArmed(options.home, replica), options);
-    options.onStarted(replica, supervised);
+    const process = await supervise(startOnceArmed(options.home, replica), options);
+    if (replica.component === 'gateway') gateways.push({ replica, process });
+    options.onStarted(replica, process);
   });
   // All are waited for, so that after a failure nothing is still on its way up.
   await Promise.allSettled(started);
   await Promise.all(started);
+  const reach = ({ replica: { name, variables }, process }: (typeof gateways)[number]) =>
+    reachesAll(process.current(), readyUrl(variables), serviceNames, () => lastLogLines(logFile(options.home, name)));
+  await Promise.all(gateways.map(reach));
 }
 
 // A failpoint armed by the environment would kill each successor as well.
@@ -55,10 +64,14 @@ async function startReplica(home: Home, { component, name, variables }: PlacedRe
     channel: true,
   });
   const lastWords = () => lastLogLines(logPath);
-  await becameHealthy(child, `http://127.0.0.1:${variables.ADMIN_PORT}/readyz`, lastWords);
+  await becameHealthy(child, readyUrl(variables), lastWords);
   // The gateway opens its public port last.
   if (component !== 'gateway') return child;
   const url = gatewayUrl(gatewayHost(variables), variables.PORT ?? '');
   await becameHealthy(child, `${url}/healthz`, lastWords);
   return child;
+}
+
+function readyUrl(variables: Variables): string {
+  return `http://127.0.0.1:${variables.ADMIN_PORT}/readyz`;
 }
