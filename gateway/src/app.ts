@@ -13,6 +13,8 @@ import { openapiPath } from './pages.ts';
 export interface Observer {
   answered(exchange: Exchange, status: number, durationMs: number): void;
   unexpected(error: unknown, exchange: Exchange): void;
+  /** A service or the database was away, or late; the answer does not say which and why. */
+  unavailable(failure: Failure, exchange: Exchange): void;
 }
 
 /** What the application is made of. */
@@ -89,5 +91,11 @@ function refuse(error: unknown, exchange: Exchange, response: ServerResponse, ob
   const failure = toFailure(error);
   exchange.code = failure.code;
   if (failure.code === 'internal') observer.unexpected(error, exchange);
+  // A client that left ends its calls, too.
+  else if (isOfAPeer(failure) && !exchange.request.socket.destroyed) observer.unavailable(failure, exchange);
   writeFailure(response, failure, exchange.requestId, exchange.headers);
+}
+
+function isOfAPeer({ code, cause }: Failure): boolean {
+  return cause !== undefined && (code === 'service_unavailable' || code === 'deadline_exceeded');
 }

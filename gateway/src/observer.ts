@@ -38,6 +38,9 @@ export function openObserver(metrics: Metrics, logger: Logger): Observer {
         'Request completed',
       );
     },
+    unavailable(failure, { routeId, requestId }) {
+      logger.warn({ err: failure, requestId, route: routeId }, 'Request refused; what it needs is unavailable');
+    },
     unexpected(error, { routeId, requestId }) {
       unexpected.inc({ route: routeId });
       logger.error({ err: error, requestId, route: routeId }, 'Request failed with an unexpected error');

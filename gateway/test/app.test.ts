@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { Code, ConnectError } from '@connectrpc/connect';
 import { afterEach, expect, test } from 'vitest';
 import type { Exchange } from '../src/api.ts';
 import { createApp } from '../src/app.ts';
@@ -17,9 +18,15 @@ test('a client that resets its connection while it is answered is nothing unexpe
     api: async ({ request }: Exchange) => {
       client().resetAndDestroy();
       await once(request.socket, 'close').catch(() => undefined);
+      // As its calls end.
+      throw new ConnectError('The caller disconnected', Code.Canceled);
     },
     publicRoutes: (_context, next) => next(),
-    observer: { answered: () => answered.resolve(), unexpected: (error) => unexpected.push(error) },
+    observer: {
+      answered: () => answered.resolve(),
+      unexpected: (error) => unexpected.push(error),
+      unavailable: (failure) => unexpected.push(failure),
+    },
   });
   http = createHttpServer(app.callback(), { total: 10, perNetwork: 10, isProxy: () => false });
   const socket = connect(await http.listen(0, '127.0.0.1'), '127.0.0.1');

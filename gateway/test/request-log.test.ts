@@ -1,8 +1,9 @@
 import { connect } from 'node:net';
+import { Code, ConnectError } from '@connectrpc/connect';
 import { freePort } from '@eligo/ports';
 import { createLogger } from '@eligo/service';
 import { newId } from '@eligo/values';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
 
 let stack: TestGateway;
@@ -45,6 +46,28 @@ test('each request is one line of the log that names who asked for what, and how
   // Probes ask every few seconds.
   expect(lineOf(await fetch(`${stack.url}/healthz`))).toEqual([expect.objectContaining({ level: 'debug' })]);
   expect(stack.log.join('')).not.toMatch(/Ten Dollars|ada@example/);
+});
+
+test('a request that is refused because a service is away leaves a line with the reason, which its answer does not have [D14.272]', async () => {
+  const { api, peers } = stack;
+  peers.answer('listCoupons', () => {
+    throw new ConnectError('round_robin: No connection established', Code.Unavailable);
+  });
+  onTestFinished(() => peers.restore());
+  const refused = await api.get('/v1/coupons');
+  expect(refused).toMatchObject({ status: 503, body: { code: 'service_unavailable' } });
+  expect(refused.text).not.toContain('round_robin');
+  const lines = stack.log.map((line) => JSON.parse(line));
+  const requestId = refused.headers.get('request-id');
+  expect(lines.filter((line) => line.requestId === requestId && line.level === 'warn')).toEqual([
+    expect.objectContaining({
+      route: 'coupons.list',
+      msg: 'Request refused; what it needs is unavailable',
+      err: expect.objectContaining({
+        cause: expect.objectContaining({ message: expect.stringContaining('No connection established') }),
+      }),
+    }),
+  ]);
 });
 
 test('the gateway logs Started once its port and its admin port accept connections [D14.220]', async () => {

@@ -1,5 +1,6 @@
 import type { DescMethod } from '@bufbuild/protobuf';
 import { type Code, ConnectError } from '@connectrpc/connect';
+import { Failure } from '@eligo/failures';
 import type { Admission } from './admission.ts';
 import { type Call, ReceivedCall } from './call.ts';
 import type { Cancellation } from './cancellation.ts';
@@ -14,7 +15,16 @@ export interface ServerObserver {
   /** `code` is undefined when the call was answered. */
   finished?(method: DescMethod, call: { from: string; code: Code | undefined; durationMs: number }): void;
   /** An unexpected error; it left the component without its text. */
-  unexpected?(error: unknown, call: { method: DescMethod; requestId: string; from: string }): void;
+  unexpected?(error: unknown, call: ObservedCall): void;
+  /** A refusal because the database or something else was away; it left the component without its cause. */
+  unavailable?(error: Failure, call: ObservedCall): void;
+}
+
+/** A call as an observer is told of it. */
+export interface ObservedCall {
+  readonly method: DescMethod;
+  readonly requestId: string;
+  readonly from: string;
 }
 
 /** One call from its arrival to its one end: its account, its span and the context that its handler runs in. */
@@ -72,14 +82,16 @@ export class ServedCall {
   fail(error: unknown): ConnectError {
     const wire = this.#call === undefined && error instanceof ConnectError ? error : toWireError(error);
     if (isUnexpected(error) && wire !== error && !this.#isItsOwnAbort(error)) {
-      this.#observer?.unexpected?.(error, {
-        method: this.#method,
-        requestId: this.#call?.requestId ?? '',
-        from: this.#call?.from ?? '',
-      });
+      this.#observer?.unexpected?.(error, this.#observed());
+    } else if (error instanceof Failure && error.code === 'service_unavailable' && error.cause !== undefined) {
+      this.#observer?.unavailable?.(error, this.#observed());
     }
     if (!this.#closed) this.#close(wire.code);
     return wire;
+  }
+
+  #observed(): ObservedCall {
+    return { method: this.#method, requestId: this.#call?.requestId ?? '', from: this.#call?.from ?? '' };
   }
 
   // A handler that passed its signal on fails with an AbortError once the call is cancelled: nothing went wrong.

@@ -2,6 +2,7 @@ import { Code, ConnectError } from '@connectrpc/connect';
 import { Failure, mostViolations } from '@eligo/failures';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type Call, client, type Implementation, maxTimeoutMs } from '../src/index.ts';
+import type { ObservedCall } from '../src/served-call.ts';
 import { ProbeService } from './probe.ts';
 import {
   byGateway,
@@ -123,6 +124,28 @@ describe.each(topologies)('%s: a unary call', (topology) => {
       ],
       [expect.objectContaining({ code: Code.PermissionDenied }), expect.anything()],
     ]);
+  });
+
+  test('passes a refusal because the database is away on without its cause, and tells the observer that', async () => {
+    const told: unknown[] = [];
+    const cause = new Error('too many clients');
+    const { probe } = await serve(
+      {
+        echo: () => {
+          throw new Failure('service_unavailable', { retryAfterSeconds: 1, cause });
+        },
+        // What the handler decided on needs no reason.
+        read: () => {
+          throw new Failure('service_unavailable', { retryAfterSeconds: 30 });
+        },
+      },
+      { observer: { unavailable: (error: Failure, call: ObservedCall) => told.push([error.cause, call.requestId]) } },
+    );
+    for (const call of [probe.echo, probe.read]) {
+      const error = await rejection(call({}, byGateway()));
+      expect(error).toMatchObject({ code: 'service_unavailable' });
+    }
+    expect(told).toEqual([[cause, 'req_of_the_test']]);
   });
 
   test('answers a method without a handler with Unimplemented', async () => {

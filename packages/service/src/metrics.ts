@@ -120,6 +120,9 @@ export function createMetrics(service: string): Metrics {
         unexpected.inc({ method: method.name });
         logger.error({ err: error, method: method.name, from, requestId }, 'Call failed with an unexpected error');
       },
+      unavailable(error, { method, requestId, from }) {
+        logger.warn({ err: error, method: method.name, from, requestId }, 'Call refused; what it needs is unavailable');
+      },
     }),
     jobObserver: {
       ran: (job, { ok, durationMs }) => runs.observe({ job, ok: String(ok) }, durationMs / 1_000),
