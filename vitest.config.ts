@@ -57,10 +57,14 @@ const pure = new Set([
  */
 const isolated = new Set(['processes', 'stack', 'testkit', 'cli', 'bench', 'scripts', 'web-checkout']);
 
+/** These run constellations, whose logs belong to what a failed test says. */
+const withLogs = new Set(['e2e', 'cli', 'testkit']);
+
 // What tests start as processes of their own.
 await buildPrograms(import.meta.dirname);
 
 const globalSetup = join(import.meta.dirname, 'testkit/src/global-setup.ts');
+const tellLogs = join(import.meta.dirname, 'testkit/src/tell-logs-of-failed.ts');
 
 export default defineConfig({
   test: {
@@ -81,6 +85,7 @@ export default defineConfig({
         include: ['src/**/*.test.ts', 'test/**/*.test.ts', '*.test.ts', 'checks/*.test.ts'],
         isolate: isolated.has(name),
         globalSetup: pure.has(name) ? [] : [globalSetup],
+        setupFiles: withLogs.has(name) ? [tellLogs] : [],
       },
     })),
   },

@@ -9,6 +9,7 @@ import {
   type Variables,
 } from '@eligo/stack';
 import { type Api, apiClient } from './api.ts';
+import { tellLogsOf } from './log-tails.ts';
 import { startOwnProcess } from './own-process.ts';
 import { restartPart } from './restart-part.ts';
 import type { Running } from './running.ts';
@@ -97,7 +98,8 @@ export async function startConstellation(options: ConstellationOptions): Promise
       options.topology === 'all-in-one'
         ? await startOwnProcess({ home, port, environment, secrets })
         : await startHere(home, port, environment, options);
-    return constellationOf(options.topology, running, { home, database, operatorKey: secrets.operatorKey });
+    const own = { home, database, operatorKey: secrets.operatorKey };
+    return constellationOf(options.topology, running, own, tellLogsOf(home));
   } catch (error) {
     await database.drop();
     home.remove();
@@ -160,6 +162,7 @@ function constellationOf(
   topology: Topology,
   running: Running,
   own: { home: TestHome; database: TestDatabase; operatorKey: string },
+  forgetLogs: () => void,
 ): Constellation {
   const adminOf = (name: string) => {
     const admin = running.processes().find((part) => part.name === name)?.admin;
@@ -195,6 +198,7 @@ function constellationOf(
     restart: (name) => running.restart(name),
     recovered: () => running.recovered(),
     async stop() {
+      forgetLogs();
       await running.stop();
       await own.database.drop();
       own.home.remove();

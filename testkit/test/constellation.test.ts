@@ -1,5 +1,8 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
-import { type Constellation, startConstellation, type Topology } from '../src/index.ts';
+import { type Constellation, startConstellation, type Topology, testHome } from '../src/index.ts';
+import { logTails, tellLogsOf } from '../src/log-tails.ts';
 
 // Whole stacks are started here, some of them twice, beside another worker's tests.
 vi.setConfig({ testTimeout: 120_000 });
@@ -44,4 +47,21 @@ it('answers by the public interface split, and starts a service again that was k
   await running.recovered();
   expect(running.processes().find(({ name }) => name === 'catalog')?.pid).not.toBe(before);
   await answers(running);
+});
+
+it('gives the ends of the logs of the constellations that run, for the message of a failed test', () => {
+  const home = testHome('logs');
+  const forget = tellLogsOf(home);
+  const lines = Array.from({ length: 3_000 }, (_, at) => `line ${at}`);
+  writeFileSync(join(home.logs, 'catalog.log'), `${lines.join('\n')}\n`);
+  writeFileSync(join(home.logs, 'nats.log'), 'of a server\n');
+  const told = logTails().split('\n');
+  expect(told[0]).toBe('--- the end of catalog.log:');
+  // The first line may be a part of one.
+  expect(told.slice(2)).toEqual(lines.slice(2 - told.length));
+  expect(told.length).toBeGreaterThan(1_000);
+  expect(told.length).toBeLessThan(2_000);
+  forget();
+  expect(logTails()).toBe('');
+  home.remove();
 });
