@@ -1504,7 +1504,7 @@ begin
       union all
       (select 'abandoned', a.id from checkout.charge_attempts a
         where a.account_id = charge_work_turns.account_id and a.test_mode = charge_work_turns.test_mode
-          and a.status = 'created' and a.next_check_at <= now() and a.lease_until < now() - interval '60 seconds'
+          and a.status = 'created' and a.next_check_at <= now() and a.lease_until < now() - interval '3 seconds'
           and a.driver <> 'invoice' and not (a.driver = 'page' and exists (
             select from checkout.payment_plans p
              where p.account_id = a.account_id and p.test_mode = a.test_mode and p.session_id = a.subject_id
@@ -1976,7 +1976,7 @@ AS $function$
     ) d order by d.next_check_at limit most)
   union all
   (select 'abandoned', a.account_id, a.test_mode, a.id from checkout.charge_attempts a
-    where a.status = 'created' and a.next_check_at <= now() and a.lease_until < now() - interval '60 seconds'
+    where a.status = 'created' and a.next_check_at <= now() and a.lease_until < now() - interval '3 seconds'
       and a.driver <> 'invoice' and not (a.driver = 'page' and exists (
         select from checkout.payment_plans p
          where p.account_id = a.account_id and p.test_mode = a.test_mode and p.session_id = a.subject_id
@@ -3106,7 +3106,7 @@ AS $function$
     (select least(min(greatest(d.next_check_at, d.lease_until)), case when count(*) = 100 then max(d.next_check_at) end) from (
       select a.next_check_at, a.lease_until from checkout.charge_attempts a
        where a.status = 'unknown' order by a.next_check_at limit 100) d),
-    (select least(min(greatest(d.next_check_at, d.lease_until + interval '60 seconds')),
+    (select least(min(greatest(d.next_check_at, d.lease_until + interval '3 seconds')),
         case when count(*) = 100 then max(d.next_check_at) end) from (
       select a.next_check_at, a.lease_until from checkout.charge_attempts a
        where a.status = 'created' and a.driver <> 'invoice' and not (a.driver = 'page' and exists (

@@ -24,12 +24,14 @@ async function look(eligo: Constellation, isForLedger: (books: readonly Fault[])
   }
 }
 
-/** Waits until nothing is in flight any more and every book agrees; throws with the faults that stay. */
-export async function booksAgree(eligo: Constellation, withinMs = 40_000): Promise<void> {
+/** Waits until nothing is in flight any more and every book agrees; throws with the faults that stay. Resolves with what was in flight last. */
+export async function booksAgree(eligo: Constellation, withinMs = 40_000): Promise<string> {
   const deadline = performance.now() + withinMs;
+  let last = '';
   for (let firmLooks = 0; ; ) {
     const faults = await booksOf(eligo);
-    if (faults.length === 0) return;
+    if (faults.length === 0) return last;
+    last = describe(faults);
     // Records and list are read one after the other, so that what was settled between the two seems wrong once: only what stays is a fault.
     firmLooks = faults.some(({ state }) => state === 'unsettled') ? 0 : firmLooks + 1;
     if (performance.now() > deadline || firmLooks > 2) throw new Error(`the books do not agree:\n${describe(faults)}`);

@@ -31,7 +31,8 @@ describe('confirms under fire, split', () => {
     const least = settings.kills / settings.killsBetween;
     expect(report.fullDisks).toBeGreaterThanOrEqual(least);
     expect(report.lostStreams).toBeGreaterThanOrEqual(least);
-    expect(report.settledMs).toBeLessThan(60_000);
+    // A lease of 4 s, after which an attempt that was not sent is given up in 3 s, and the longest pause between two checks, 10 s.
+    expect(report.settledMs).toBeLessThan(15_000);
   }, 900_000);
 });
 

@@ -35,6 +35,10 @@ export interface ChaosReport {
   readonly untilQuietMs: number;
   /** From the last fault until every charge and every event was settled, while no client asked again. */
   readonly settledMs: number;
+  /** From the last fault until every process was up and reached the others: a part of it. */
+  readonly recoveredMs: number;
+  /** What was settled last. */
+  readonly settledLast: string;
 }
 
 /** Of all confirmations at the processor, about one in seven goes wrong on its way there or back. */
@@ -63,8 +67,9 @@ export async function runChaos(running: RunningShop, settings: ChaosSettings): P
   const quietFrom = performance.now();
   await eligo.sandbox('DELETE', '/sandbox/faults');
   await eligo.recovered();
+  const recoveredMs = performance.now() - quietFrom;
   // Nobody asks for anything now: what the kills have left is settled without help.
-  await booksAgree(eligo, 120_000);
+  const settledLast = await booksAgree(eligo, 120_000);
   const settledMs = performance.now() - quietFrom;
   await payWhatWasLeft(running, clients);
   await booksAgree(eligo, 120_000);
@@ -81,6 +86,8 @@ export async function runChaos(running: RunningShop, settings: ChaosSettings): P
     underFireMs: Math.round(quietFrom - startedAt),
     untilQuietMs: Math.round(performance.now() - quietFrom),
     settledMs: Math.round(settledMs),
+    recoveredMs: Math.round(recoveredMs),
+    settledLast,
   };
 }
 

@@ -64,6 +64,14 @@ async function lostConfirm(): Promise<Session> {
   return session;
 }
 
+async function unsentConfirm(): Promise<Session> {
+  const card = await fixture.card('hsa');
+  const session = await fixture.mixedSession(card);
+  await fixture.fault({ call: 'payment_intents.create', kind: 'drop_before', times: 1 });
+  await expect(fixture.confirm(session, card)).rejects.toMatchObject({ code: 'idempotency_key_in_use' });
+  return session;
+}
+
 async function failedConfirm(): Promise<void> {
   const card = await fixture.card('hsa');
   const session = await fixture.mixedSession(card);
@@ -94,6 +102,23 @@ async function canceledHolds(): Promise<void> {
 }
 
 describe('the sweep', () => {
+  it('gives up an attempt that was never sent three seconds after its lease, and no sooner [D14.271]', async () => {
+    const session = await unsentConfirm();
+    const sinceLease = (time: string) =>
+      fixture.test.admin(
+        `update checkout.charge_attempts set lease_until = clock_timestamp() - $2::interval, next_check_at = now() where subject_id = $1`,
+        [session.id, time],
+      );
+    await sinceLease('1 second');
+    expect(await dueChargeWork(fixture.database, 20)).toEqual([]);
+    expect(await nextChargeWorkInMs(fixture.database)).toBeLessThanOrEqual(2_000);
+    await sinceLease('3 seconds');
+    expect(await dueChargeWork(fixture.database, 20)).toMatchObject([{ kind: 'abandoned' }]);
+    await sweepCharges(fixture.context);
+    const attempts = 'select status from checkout.charge_attempts where subject_id = $1';
+    expect(await fixture.test.admin(attempts, [session.id])).toEqual([{ status: 'abandoned' }]);
+  });
+
   it.each<[string, () => Promise<unknown>]>([
     ['a confirm whose outcome is unknown', lostConfirm],
     ['a confirm that failed in between', failedConfirm],
@@ -307,7 +332,7 @@ describe('the time of the next charge work', () => {
     expect(await due()).toContain(kind);
   });
 
-  it('is a minute after the lease of an attempt that was never sent', async () => {
+  it('is three seconds after the lease of an attempt that was never sent', async () => {
     const card = await fixture.card('hsa');
     const session = await fixture.mixedSession(card);
     turnFailpointsOn();
@@ -317,7 +342,7 @@ describe('the time of the next charge work', () => {
       'charge_attempts',
       "next_check_at = now(), lease_until = now() + interval '5 seconds' where status = 'created'",
     );
-    expect(await next()).toBe(65);
+    expect(await next()).toBe(8);
     // An invoice's attempt waits for billing to ask again.
     const asInvoice = (driver: string) => move('charge_attempts', `driver = '${driver}' where status = 'created'`);
     await fixture.test.admin('alter table checkout.charge_attempts disable trigger user');
