@@ -11,6 +11,9 @@ interface Stack {
   readonly shop: Shop;
 }
 
+// Longer than a line of the page, with a word that is longer than a line of a phone.
+const longName = `Towels of unbleached organic cotton for sensitive skin, ${'hand-stitched-'.repeat(6)}in a set of twelve`;
+
 /** The payment page of an invoice: a renewal was declined, and the customer opens the link. */
 export function invoicePageTests(stack: () => Stack): void {
   const api = () => stack().eligo.api();
@@ -24,7 +27,7 @@ export function invoicePageTests(stack: () => Stack): void {
     );
     const customer = await newCustomer(api(), { test_clock: clock });
     const towels = await make(api(), '/v1/products', 'product', {
-      name: 'Towels',
+      name: longName,
       hsa_fsa_eligibility: 'not_eligible',
     });
     const prices = [
@@ -77,6 +80,15 @@ export function invoicePageTests(stack: () => Stack): void {
       expect(answer.headers()['content-type']).toBe('application/pdf');
       expect((await answer.body()).toString('latin1')).toMatch(/^%PDF-1\./);
       await tab.says('also pay your next renewals');
+      // A card that is declined mends nothing, and the page says so and takes another one.
+      await tab.page.locator('input[name=way]').nth(1).check();
+      await tab.type('other', numbers.declined);
+      await tab.pay();
+      await tab.says('declined');
+      await tab.inspect('invoice-declined-phone');
+      expect(await statusOf(id)).toBe('past_due');
+      expect(await chargesOf(await invoice())).toEqual([]);
+      await tab.page.locator('input[name=way]').nth(0).check();
       await tab.type('health', numbers.hsa);
       await tab.type('other', numbers.credit);
       await tab.inspect('invoice-phone');

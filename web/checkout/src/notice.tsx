@@ -1,6 +1,7 @@
 import type { PageView } from '@eligo/contract';
 import { useEffect, useRef } from 'preact/hooks';
 import { money } from './format.ts';
+import type { PageError } from './page-api.ts';
 import type { Language, Strings } from './strings.ts';
 import type { Checkout } from './use-checkout.ts';
 
@@ -10,7 +11,7 @@ export function Notice(given: {
   readonly language: Language;
   readonly strings: Strings;
   readonly phase: Checkout['phase'];
-  readonly problem: string | undefined;
+  readonly problem: PageError | undefined;
 }) {
   const { view, language, strings, phase, problem } = given;
   const place = useRef<HTMLDivElement>(null);
@@ -36,8 +37,9 @@ interface Said {
   readonly isBad: boolean;
 }
 
-function problemOf(code: string, strings: Strings): Said {
-  const text = strings.problems[code] ?? strings.problems.generic ?? '';
+function problemOf({ code, isDecline }: PageError, strings: Strings): Said {
+  const texts = isDecline ? strings.failed : strings.problems;
+  const text = (Object.hasOwn(texts, code) ? texts[code] : texts.generic) ?? '';
   return { title: strings.failedTitle, text, isBad: true };
 }
 

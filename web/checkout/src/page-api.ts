@@ -4,10 +4,13 @@ import { viewId } from './document.ts';
 /** A refusal of the gateway, or `unreachable` where its answer did not arrive. */
 export class PageError extends Error {
   readonly code: string;
+  /** Whether the card was declined before it was charged; the code is the bank's then. */
+  readonly isDecline: boolean;
 
-  constructor(code: string) {
+  constructor(code: string, isDecline = false) {
     super(code);
     this.code = code;
+    this.isDecline = isDecline;
   }
 }
 
@@ -74,12 +77,13 @@ async function ask(action: string, body?: unknown): Promise<PageView> {
     throw new PageError('unreachable');
   }
   if (status === 200) return answer as PageView;
-  throw new PageError(codeOf(status, answer));
+  throw new PageError(codeOf(status, answer), status === 402);
 }
 
 // A refusal has a code, or a list of what is wrong with the fields.
 function codeOf(status: number, answer: unknown): string {
-  const { code } = (answer ?? {}) as { code?: unknown };
+  const { code, decline_code: decline } = (answer ?? {}) as { code?: unknown; decline_code?: unknown };
+  if (status === 402 && typeof decline === 'string') return decline;
   if (typeof code === 'string') return code;
   return status === 422 ? 'validation_error' : 'unreachable';
 }

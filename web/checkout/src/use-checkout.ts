@@ -18,8 +18,8 @@ export interface Checkout {
   readonly isOffline: boolean;
   /** `waiting`: the outcome of a payment is still to come, from this page, another tab, or before a reload. `pricing`: a promo code is on its way. */
   readonly phase: 'idle' | 'paying' | 'waiting' | 'pricing';
-  /** What came of the last try, if not a payment: a code of a refusal. */
-  readonly problem: string | undefined;
+  /** What came of the last try, if not a payment: a refusal. */
+  readonly problem: PageError | undefined;
   /** Counts payments that had an outcome, so that the card fields begin anew. */
   readonly tries: number;
   /** This page paid: the shopper is sent back to the shop. */
@@ -48,7 +48,7 @@ export function useCheckout(): Checkout {
   const [isMissing, setMissing] = useState(false);
   const [isOffline, setOffline] = useState(false);
   const [phase, setPhase] = useState<Checkout['phase']>('idle');
-  const [problem, setProblem] = useState<string | undefined>(undefined);
+  const [problem, setProblem] = useState<PageError | undefined>(undefined);
   const [tries, setTries] = useState(0);
   const [hasPaid, setHasPaid] = useState(false);
   const active = useRef(false);
@@ -208,20 +208,20 @@ async function recover(
   before: PageView | undefined,
   look: (looks: number) => Promise<PageView | undefined>,
   setPhase: (phase: Checkout['phase']) => void,
-  setProblem: (code: string | undefined) => void,
+  setProblem: (problem: PageError | undefined) => void,
 ): Promise<PageView | undefined> {
   const isUndecided = undecided.has(error.code);
   if (isUndecided) setPhase('waiting');
   const found = await look(isUndecided ? looksAfterLoss : 1);
   // The answers to a letter's questions did not arrive.
   if (before?.asks_letter_questions && found?.asks_letter_questions) {
-    setProblem(error.code);
+    setProblem(error);
     return undefined;
   }
   // What an earlier try came to says nothing of this one.
   const hasOutcome = JSON.stringify(found?.next_action) !== JSON.stringify(before?.next_action);
   if (found?.state === 'open' && !(isUndecided && hasOutcome)) {
-    setProblem(isUndecided ? 'unreachable' : error.code);
+    setProblem(isUndecided ? new PageError('unreachable') : error);
     return undefined;
   }
   return found;
