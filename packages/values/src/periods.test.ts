@@ -43,9 +43,13 @@ describe('the beginning of a period', () => {
   });
 });
 
-// What Stripe documents for billing cycle anchors: a month without the day ends on its last day, and the anchor's day returns afterwards.
+// docs.stripe.com/billing/subscriptions/billing-cycle: a month without the day ends on its last day, and the anchor's day returns afterwards. The first four anchors are its own.
 describe('the dates of renewals', () => {
   const renewals: [string, Interval, number, string[]][] = [
+    ['2026-09-02', 'month', 1, ['2026-10-02', '2026-11-02', '2026-12-02', '2027-01-02', '2027-02-02']],
+    ['2024-01-31', 'month', 1, ['2024-02-29', '2024-03-31', '2024-04-30']],
+    // Fridays.
+    ['2022-06-03', 'week', 1, ['2022-06-10', '2022-06-17', '2022-06-24', '2022-07-01', '2022-07-08']],
     ['2026-01-31', 'month', 1, ['2026-02-28', '2026-03-31', '2026-04-30', '2026-05-31', '2026-06-30', '2026-07-31']],
     ['2024-01-30', 'month', 1, ['2024-02-29', '2024-03-30', '2024-04-30']],
     ['2023-12-31', 'month', 2, ['2024-02-29', '2024-04-30', '2024-06-30', '2024-08-31']],
@@ -59,6 +63,14 @@ describe('the dates of renewals', () => {
     ['2024-02-22', 'week', 2, ['2024-03-07', '2024-03-21']],
     ['2024-02-28', 'day', 1, ['2024-02-29', '2024-03-01']],
     ['2026-10-30', 'day', 3, ['2026-11-02', '2026-11-05']],
+    // Across the days on which clocks change in America and in Europe.
+    ['2026-03-07', 'day', 1, ['2026-03-08', '2026-03-09']],
+    ['2026-03-28', 'day', 1, ['2026-03-29', '2026-03-30']],
+    ['2026-10-24', 'week', 1, ['2026-10-31', '2026-11-07']],
+    ['2026-10-15', 'month', 1, ['2026-11-15', '2026-12-15']],
+    ['2024-01-31', 'week', 5, ['2024-03-06', '2024-04-10']],
+    ['2026-12-31', 'day', 31, ['2027-01-31', '2027-03-03']],
+    ['2026-03-31', 'year', 1, ['2027-03-31', '2028-03-31']],
   ];
 
   it.each(renewals)('of an anchor on %s, each %s × %d', (anchor, interval, intervalCount, expected) => {

@@ -11,6 +11,7 @@ import { loadInvoiceCharges } from '../src/store/invoice-charges.ts';
 import { loadInvoiceLines } from '../src/store/invoice-lines.ts';
 import { loadInvoiceCredits, pendingProrations, returnCredits } from '../src/store/prorations.ts';
 import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
+import { stripeCases } from './stripe-cases.ts';
 import { callsOn, may } from './subscription-calls.ts';
 
 let on: Fixture;
@@ -371,3 +372,9 @@ describe('a crash in the middle of a change of items', () => {
     expect((await read(id)).subscription.status).toBe('past_due');
   });
 });
+
+describe('the figures of Stripe’s documentation [D14.263]', () =>
+  stripeCases(
+    () => on,
+    () => scope,
+  ));

@@ -112,6 +112,8 @@ export async function sell(
     backup?: string;
     trialDays?: number;
     missingPaymentMethod?: string;
+    /** What the session was paid with: 30.00 unless said otherwise. */
+    receivedCents?: number;
     coupons?: readonly MessageInitShape<typeof CouponSchema>[];
   } = {},
 ): Promise<Sold> {
@@ -137,7 +139,7 @@ export async function sell(
     session: {
       checkoutSessionId: ids.sessionId,
       customerId: ids.customerId,
-      amountReceivedCents: 3_000n,
+      amountReceivedCents: BigInt(parts.receivedCents ?? 3_000),
       subscriptionData: {
         cancelAtPeriodEnd: parts.cancelAtPeriodEnd ?? false,
         ...(parts.trialDays === undefined ? {} : { trialPeriodDays: parts.trialDays }),
