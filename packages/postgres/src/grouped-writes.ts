@@ -13,6 +13,8 @@ export interface GroupedWritesOptions<Item, Result> {
   writeAlone?(scope: Scope, item: Item): Promise<Result>;
   /** As for groups of any kind. */
   readonly gathers?: boolean;
+  /** As for groups of any kind. */
+  idOf?(item: Item): string;
 }
 
 /** Writes of one kind; concurrent writes share a transaction. An item is committed when its promise resolves. */
@@ -26,7 +28,7 @@ export type GroupedWrites<Item, Result> = Groups<Item, Result>;
 export function openGroupedWrites<Item, Result>(
   options: GroupedWritesOptions<Item, Result>,
 ): GroupedWrites<Item, Result> {
-  const { database, writeGroup, gathers = false } = options;
+  const { database, writeGroup, gathers = false, idOf } = options;
   const { writeAlone = (scope, item) => writeGroupOfOne(options, scope, item) } = options;
   return openGroups<Item, Result>({
     together: (scope, items) =>
@@ -34,6 +36,7 @@ export function openGroupedWrites<Item, Result>(
     alone: writeAlone,
     isRepeatable: false,
     gathers,
+    ...(idOf === undefined ? {} : { idOf }),
   });
 }
 

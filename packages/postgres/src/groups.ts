@@ -12,18 +12,26 @@ export interface GroupOptions<Item, Result> {
   readonly isRepeatable: boolean;
   /** Whether the first item waits for others that are submitted in the same turn of the event loop, as those of a batch are. */
   readonly gathers?: boolean;
+  /** By what an item is expected; without it items are not. */
+  idOf?(item: Item): string;
 }
 
 /** Items of one kind; concurrent ones are carried out together. */
 export interface Groups<Item, Result> {
   /** Resolves with the item's own result. */
   submit(scope: Scope, item: Item): Promise<Result>;
+  /** Says that the item of this id comes soon: those of its account and mode that come before it wait for it, `maxGatherMs` at most. */
+  expect(scope: Scope, id: string): void;
+  /** Says that an expected item does not come. */
+  forget(scope: Scope, id: string): void;
 }
 
 /** The most items in a group. A group pays for each statement's start and for the commit once; beyond 16 items that is a small part of its cost. */
 export const maxGroupSize = 16;
 /** How long a group waits for the one before it: a connection that has fallen silent holds up its own group alone. */
 export const maxWaitMs = 100;
+/** How long a group waits for items that are expected: answers of the processor to calls that were made together come within a few milliseconds. */
+export const maxGatherMs = 20;
 /** How many items of an account and mode may wait for a group. Further items are carried out alone and wait for a connection, as any statement does. */
 const maxWaiting = 256;
 
@@ -35,6 +43,9 @@ const maxWaiting = 256;
  */
 export function openGroups<Item, Result>(options: GroupOptions<Item, Result>): Groups<Item, Result> {
   const lines = new Map<string, Waiting<Item, Result>[]>();
+  const expected = new Map<string, Set<string>>();
+  /** Of the groups that wait for expected items: called when there is no more reason to. */
+  const complete = new Map<string, () => void>();
   // A group belongs to several requests, so it runs in the context of none of them.
   const outside = AsyncLocalStorage.snapshot();
 
@@ -42,6 +53,7 @@ export function openGroups<Item, Result>(options: GroupOptions<Item, Result>): G
   async function workOff(key: string, scope: Scope, first: Promise<unknown>): Promise<void> {
     await settledOrTimedOut([first]);
     for (;;) {
+      if (!isComplete(key)) await gathered(key);
       const group = lines.get(key)?.splice(0, maxGroupSize) ?? [];
       if (group.length === 0) break;
       const isLost = await withinLimit(carryOut(options, scope, group), false);
@@ -50,9 +62,33 @@ export function openGroups<Item, Result>(options: GroupOptions<Item, Result>): G
     lines.delete(key);
   }
 
+  function isComplete(key: string): boolean {
+    const waiting = lines.get(key)?.length ?? 0;
+    return !expected.has(key) || waiting === 0 || waiting >= maxGroupSize;
+  }
+
+  async function gathered(key: string): Promise<void> {
+    await withinLimit(new Promise<void>((resolve) => complete.set(key, resolve)), undefined, maxGatherMs);
+    complete.delete(key);
+  }
+
+  function forget(key: string, id: string): void {
+    const ids = expected.get(key);
+    if (ids?.delete(id) !== true) return;
+    if (ids.size === 0) expected.delete(key);
+    if (isComplete(key)) complete.get(key)?.();
+  }
+
   return {
+    expect(scope, id) {
+      const key = keyOf(scope);
+      const ids = expected.get(key);
+      if (ids === undefined) expected.set(key, new Set([id]));
+      else ids.add(id);
+    },
+    forget: (scope, id) => forget(keyOf(scope), id),
     async submit(scope, item) {
-      const key = `${scope.accountId} ${scope.testMode}`;
+      const key = keyOf(scope);
       const line = lines.get(key);
       if (line === undefined && options.gathers !== true) {
         lines.set(key, []);
@@ -68,6 +104,8 @@ export function openGroups<Item, Result>(options: GroupOptions<Item, Result>): G
       if (waiting.length >= maxWaiting) return options.alone(scope, item);
       const turn = await new Promise<Turn<Result>>((resolve, reject) => {
         waiting.push({ item, resolve, reject });
+        const id = options.idOf?.(item);
+        if (id !== undefined) forget(key, id);
       });
       if (turn.kind === 'done') return turn.result;
       try {
@@ -77,6 +115,10 @@ export function openGroups<Item, Result>(options: GroupOptions<Item, Result>): G
       }
     },
   };
+}
+
+function keyOf({ accountId, testMode }: Scope): string {
+  return `${accountId} ${testMode}`;
 }
 
 function endOfTurn(): Promise<void> {
@@ -134,10 +176,10 @@ async function settledOrTimedOut(work: readonly Promise<unknown>[]): Promise<voi
 }
 
 /** What the work ends in, or `otherwise` when it has not ended in time; it goes on then. */
-async function withinLimit<Outcome>(work: Promise<Outcome>, otherwise: Outcome): Promise<Outcome> {
+async function withinLimit<Outcome>(work: Promise<Outcome>, otherwise: Outcome, ms = maxWaitMs): Promise<Outcome> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<Outcome>((resolve) => {
-    timer = setTimeout(resolve, maxWaitMs, otherwise);
+    timer = setTimeout(resolve, ms, otherwise);
   });
   const outcome = await Promise.race([work, late]);
   clearTimeout(timer);

@@ -29,6 +29,7 @@ function openThings({ hold = async (_id: string): Promise<void> => undefined, re
   const writes = openGroupedWrites<string, Written>({
     database,
     gathers,
+    ...(gathers ? { idOf: (id: string) => id } : {}),
     async writeGroup(tx, of, ids) {
       groups.push([...ids]);
       for (const id of ids) await put(tx, of, id);
@@ -42,6 +43,11 @@ function openThings({ hold = async (_id: string): Promise<void> => undefined, re
     },
   });
   return { groups, writes };
+}
+
+/** What came in this turn of the event loop has been looked at. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** A gate that what is written alone under the id `first` waits for. */
@@ -62,6 +68,43 @@ describe('writes of one account', () => {
     expect(groups).toEqual([ids.slice(0, 16), ids.slice(16)]);
     expect(await writes.submit(scope, 'later')).toMatchObject({ how: 'alone' });
     expect(await storedThings(on)).toEqual([...ids, 'later'].sort());
+  });
+
+  it('wait for those that are expected, until these have come or are known not to come', async () => {
+    const { groups, writes } = openThings({ gathers: true });
+    for (const id of ['b', 'c', 'gone']) writes.expect(scope, id);
+    writes.expect(others, 'of another account');
+    const first = writes.submit(scope, 'a');
+    await turn();
+    const second = writes.submit(scope, 'b');
+    await turn();
+    expect(groups).toEqual([]);
+    writes.forget(scope, 'gone');
+    await turn();
+    expect(groups).toEqual([]);
+    await Promise.all([first, second, writes.submit(scope, 'c')]);
+    expect(groups).toEqual([['a', 'b', 'c']]);
+    expect(await writes.submit(scope, 'd')).toMatchObject({ how: 'alone' });
+  });
+
+  it('do not wait for what is expected when they are sixteen already', async () => {
+    const { groups, writes } = openThings({ gathers: true });
+    const ids = Array.from({ length: 16 }, (_, at) => `id-${at}`);
+    writes.expect(scope, 'late');
+    const written = ids.map((id) => writes.submit(scope, id));
+    await turn();
+    await turn();
+    expect(groups).toEqual([ids]);
+    await Promise.all(written);
+  });
+
+  it('are written without what is expected and does not come', async () => {
+    const { groups, writes } = openThings({ gathers: true });
+    writes.expect(scope, 'late');
+    const written = await Promise.all(['a', 'b'].map((id) => writes.submit(scope, id)));
+    expect(written.every(({ how }) => how === 'together')).toBe(true);
+    expect(await writes.submit(scope, 'late')).toMatchObject({ how: 'alone' });
+    expect(groups).toEqual([['a', 'b']]);
   });
 
   it('are written alone and at once when they come one after the other', async () => {

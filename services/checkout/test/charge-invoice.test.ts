@@ -1,3 +1,4 @@
+import { maxGatherMs } from '@eligo/postgres';
 import { openProcessors } from '@eligo/processor';
 import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
 import { cents, newId } from '@eligo/values';
@@ -86,6 +87,43 @@ describe('charges of invoices that come together', () => {
     for (const [index, charge] of charges.entries()) {
       expect((await ask(charge)).intent).toEqual(results[index]?.intent);
     }
+  });
+
+  it.each([
+    ['pass the fence', 'charge.intent_created', 'checkout.charge_attempts_fence'],
+    ['are settled', 'charge.processor_answered', 'checkout.settle_invoice_charges'],
+  ])('%s together though the processor answers one after the other', async (_what, at, statement) => {
+    const charges = await newCharges(4);
+    const sent: string[] = [];
+    const database = fixture.test.open('checkout', { max: 8, onStatement: (name) => sent.push(name) });
+    const { context, scope } = fixture;
+    const { budgets, clock } = context;
+    let [first, last] = [0, 0];
+    const answered: (() => void)[] = [];
+    // Each goes on in a turn of the event loop of its own, once all are answered.
+    const failpoint = async (name: string) => {
+      if (name !== at) return;
+      const turn = new Promise<void>((resolve) => answered.push(resolve));
+      if (answered.length === charges.length) void oneByOne();
+      await turn;
+    };
+    const oneByOne = async () => {
+      first = performance.now();
+      for (const goOn of answered) {
+        goOn();
+        for (const _turn of [1, 2, 3]) await new Promise((resolve) => setImmediate(resolve));
+      }
+      last = performance.now();
+    };
+    const groups = openChargeGroups({ database, clock, failpoint, budgets });
+    const results = await Promise.all(
+      charges.map((charge) => chargeInvoice({ ...context, database, failpoint, groups }, scope, charge)),
+    );
+    expect(results.map(({ outcome }) => outcome)).toEqual(charges.map(() => 'succeeded'));
+    const count = sent.filter((one) => one.startsWith(`${statement}:`)).length;
+    // On a machine that is busy for longer than they wait there are as many more.
+    expect(count).toBeGreaterThan(0);
+    expect(count).toBeLessThanOrEqual(1 + Math.floor((last - first) / maxGatherMs));
   });
 
   it('are begun and settled though one of them is declined, was begun before, or has no card', async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { type Scope, withTx } from '@eligo/postgres';
 import type { ChargePace } from '../charge-pace.ts';
 import type { Context } from '../context.ts';
@@ -132,7 +133,10 @@ interface Answered extends PaidCharge {
   readonly invoice: Invoice;
 }
 
-// Sends all charges at once, as far as there are places. Records together the answers that have arrived, without waiting for slower charges.
+// Answers to charges that were sent together come within a few milliseconds: those that have come wait this long for the others.
+const gatherMs = 20;
+
+// Sends all charges at once, as far as there are places. Records together the answers that come together, without waiting for slower charges.
 async function finishTogether(
   context: Context,
   scope: Scope,
@@ -149,6 +153,8 @@ async function finishTogether(
       }),
     );
   };
+  let asking = 0;
+  let onAllAnswered: (() => void) | undefined;
   // A charge whose hold expired while it waited for a place is left to the next look. A charge of a paused account waits for the end of the pause.
   const ask = (owner: Pick<Subscription, 'id' | 'customerId'>, charge: InvoiceCharge, lines: Renewed['lines']) =>
     charges.use(1, async () => {
@@ -156,22 +162,33 @@ async function finishTogether(
       if (now >= until) return 'not_held';
       if (pace.pausedUntil(scope, now) !== undefined) return 'unknown';
       await context.failpoint('invoice_charge.begun');
-      const outcome = await askCheckout(
-        context,
-        scope,
-        owner,
-        charge,
-        charge.leg === 'health' ? bucketsOf(lines, []) : undefined,
-      );
-      await context.failpoint('invoice_charge.answered');
-      return outcome;
+      const buckets = charge.leg === 'health' ? bucketsOf(lines, []) : undefined;
+      asking += 1;
+      try {
+        return await askCheckout(context, scope, owner, charge, buckets);
+      } finally {
+        asking -= 1;
+        if (asking === 0) onAllAnswered?.();
+        await context.failpoint('invoice_charge.answered');
+      }
     });
   const answered: Answered[] = [];
   let recording: Promise<void> | undefined;
-  const recordAnswered = async () => {
-    // What comes in the same turn of the event loop is recorded with the first one.
+  const answersOfNow = async () => {
+    if (asking > 0) {
+      const all = new Promise<void>((resolve) => {
+        onAllAnswered = resolve;
+      });
+      await Promise.race([all, pause(gatherMs)]);
+    }
+    // The last one is added in the turn in which it is answered.
     await new Promise((resolve) => setImmediate(resolve));
-    for (let group = answered.splice(0); group.length > 0; group = answered.splice(0)) {
+  };
+  const recordAnswered = async () => {
+    for (;;) {
+      await answersOfNow();
+      const group = answered.splice(0);
+      if (group.length === 0) break;
       const recorded = await recordedTogether(context, scope, group);
       done += recorded.size;
       for (const one of group) {

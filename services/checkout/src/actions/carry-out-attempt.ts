@@ -20,11 +20,13 @@ export async function carryOutAttempt(
   claimed?: ClaimedCharge | ClaimedInvoiceCharge,
   onNotNow?: (delayMs: number) => void,
 ): Promise<SettledAttempt | undefined> {
+  const { invoiceFences, invoiceSettlements } = context.groups;
   try {
     if (attempt.confirmOver) {
       if (attempt.awaitsCustomer === true && (await stillAwaits(context, scope, attempt, deadlineMs))) return undefined;
       return await endLateAttempt(context, scope, attempt, deadlineMs);
     }
+    if (attempt.driver === 'invoice' && claimed !== undefined) invoiceFences.expect(scope, attempt.id);
     const sent = await sendAttempt(context, scope, attempt, deadlineMs);
     if (sent.kind === 'unknown' && sent.notNowMs !== undefined) onNotNow?.(sent.notNowMs);
     return sent.kind === 'verdict'
@@ -33,6 +35,9 @@ export async function carryOutAttempt(
   } catch (error) {
     await releaseLease(context, scope, attempt);
     throw error;
+  } finally {
+    invoiceFences.forget(scope, attempt.id);
+    invoiceSettlements.forget(scope, attempt.id);
   }
 }
 

@@ -62,6 +62,7 @@ export function openChargeGroups(context: Claiming & Pick<Context, 'database'>):
       database,
       writeGroup: fenceAttempts,
       gathers: true,
+      idOf: ({ attempt }) => attempt.id,
     }),
     invoiceSettlements: openGroupedWrites<InvoiceSettlement, boolean>({
       database,
@@ -76,6 +77,7 @@ export function openChargeGroups(context: Claiming & Pick<Context, 'database'>):
       // The caller settles it from its rows.
       writeAlone: async () => false,
       gathers: true,
+      idOf: ({ attempt }) => attempt.id,
     }),
     fences: openGroupedWrites<AttemptToSend, ChargeAttempt | undefined>({ database, writeGroup: fenceAttempts }),
     settlements: openGroupedWrites(

@@ -56,6 +56,7 @@ export async function sendAttempt(
     await withTx(context.database, scope, (tx) => postponeAttempt(tx, scope, attempt, 0));
     return { kind: 'fenced' };
   }
+  if (attempt.driver === 'invoice') context.groups.invoiceSettlements.expect(scope, attempt.id);
   await context.failpoint('charge.fence_passed');
 
   const verdict = await confirmOrRead(processor, fenced, remaining, () => mayAuthenticate(context, scope, fenced));
