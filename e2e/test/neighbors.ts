@@ -8,17 +8,17 @@ export function describeNeighbors(): void {
   describe('neighbors, all-in-one', () => {
     let eligo: Constellation;
     beforeAll(async () => {
-      eligo = await startConstellation({ topology: 'all-in-one' });
+      eligo = await startConstellation({ topology: 'all-in-one', environment: { ELIGO_LIVE_PROCESSOR: 'sandbox' } });
     }, 120_000);
     afterAll(() => stopWithBooks(eligo), 60_000);
 
     it.each([
-      ['a test key', 25],
-      ['a live key', 100],
-    ])(
-      'an account keeps 0.7 of its process for its confirms, and three times their p99 at most, beside one with the limit of %s',
-      async (_, perSecond) => {
-        const found = await measureNeighbors(eligo, perSecond);
+      ['in live mode', 'a test key', { victim: 'live', perSecond: 25 }],
+      ['of the same rank', 'a live key', { victim: 'same rank', perSecond: 100 }],
+    ] as const)(
+      'an account %s keeps 0.7 of its process for its confirms, and three times their p99 at most, beside one with the limit of %s',
+      async (_rank, _key, attacked) => {
+        const found = await measureNeighbors(eligo, attacked);
         console.table(
           found.map((row) => ({
             ...row,

@@ -2,8 +2,8 @@ import { checkProcessor } from '@eligo/cli';
 import { openDatabase } from '@eligo/postgres';
 import { openProcessors } from '@eligo/processor';
 import { type Api, type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
-import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newLiveCard } from '../src/live-card.ts';
 import { text } from '../src/records.ts';
 import { runCli } from '../src/run-cli.ts';
 import { confirm, newCustomer, newSession, openShop, type Shop } from '../src/shop.ts';
@@ -20,32 +20,9 @@ describe('HSA and FSA cards in live mode', () => {
     live = eligo.api(eligo.liveApiKey);
     shop = await openShop(live);
     customer = await newCustomer(live);
-    card = await liveCard();
+    card = await newLiveCard(eligo, customer);
   }, 180_000);
   afterAll(() => eligo?.stop(), 60_000);
-
-  // The page makes live cards. Here one is made at the processor and written as it is stored.
-  async function liveCard(formerAccount: string | null = null): Promise<string> {
-    const { url, key } = eligo.processor;
-    const processors = openProcessors({
-      ELIGO_SANDBOX_URL: url,
-      ELIGO_SANDBOX_KEY: key,
-      ELIGO_LIVE_PROCESSOR: 'sandbox',
-    });
-    const port = processors.of({ accountId: eligo.account, testMode: false });
-    const made = await port.createPaymentMethod({ token: 'tok_hsa' }, { idempotencyKey: newId('request') });
-    processors.close();
-    if (made.kind !== 'found') throw new Error(made.kind);
-    const id = newId('payment_method');
-    await eligo.database.admin(
-      `insert into checkout.payment_methods (account_id, test_mode, id, customer_id, processor_payment_method_id, off_session, brand, country,
-         exp_month, exp_year, funding, last4, hsa_fsa, created_at, processor, processor_account)
-       values ($1, false, $2, $3, $4, true, 'visa', 'US', 12, 2040, 'debit', '0072', true, now(),
-         case when $5::text is not null then 'stripe'::checkout.processor end, $5)`,
-      [eligo.account, id, customer, made.paymentMethodId, formerAccount],
-    );
-    return id;
-  }
 
   const setTo = (...options: string[]) =>
     runCli(eligo, ['accounts', 'update', eligo.account, '--substantiation', ...options]);
@@ -81,7 +58,7 @@ describe('HSA and FSA cards in live mode', () => {
   });
 
   it('that were saved at a former processor account are refused by 422, and nothing is begun [ERR-8, STATE-2, D14.106]', async () => {
-    const former = await liveCard('acct_former');
+    const former = await newLiveCard(eligo, customer, 'acct_former');
     const session = text(await newSession(live, shop, { customer }), 'checkout_session_id');
     expect(await confirm(live, session, former)).toMatchObject({
       ...{ status: 422, body: { code: 'payment_method_from_another_processor' } },

@@ -3,4 +3,4 @@
 import { runLong } from './run-long.ts';
 
 const [key = ''] = process.argv.slice(2);
-process.exitCode = await runLong(['chaos'], ['-t', `neighbors.*${key}`]);
+process.exitCode = await runLong(['chaos'], ['-t', `neighbors.*with the limit of a ${key}`]);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Api, ApiAnswer, Constellation } from '@eligo/testkit';
+import { newLiveCard } from '../live-card.ts';
 import { processorMsOf } from '../processor-time.ts';
 import { record, text } from '../records.ts';
 import { runCli } from '../run-cli.ts';
@@ -33,17 +34,21 @@ const attackedMs = 3_000;
 /** Alone, attacked, alone, attacked, alone: what other programs do meanwhile falls on both. */
 const rounds = 2;
 
+/** Whose confirms are measured: an account in live mode, or one in the attacker's mode and so of its rank. */
+export type Victim = 'live' | 'same rank';
+
 /**
- * One account confirms sessions as fast as it can; beside it another account, in the same mode and so of the same rank, does one attack after the other, with a
+ * One account confirms sessions as fast as it can; beside it another account in test mode does one attack after the other, with a
  * key that admits so many requests a second. What the account gets done during each is compared with what it gets done alone, before, between and after.
  */
-export async function measureNeighbors(eligo: Constellation, perSecond: number): Promise<Neighborhood[]> {
-  const account = await runCli(eligo, ['accounts', 'create', '--name', 'Shop']);
-  const given = ['--account', text(account, 'account'), '--mode', 'test', '--rate-limit', '0'];
-  const api = eligo.api(text(await runCli(eligo, ['keys', 'create', ...given]), 'api_key'));
+export async function measureNeighbors(
+  eligo: Constellation,
+  { victim, perSecond }: { victim: Victim; perSecond: number },
+): Promise<Neighborhood[]> {
+  const { api, cardOf } = await victimOf(eligo, victim);
   const shop = await openShop(api);
   const attackers = await attackersOf(eligo, perSecond);
-  const shoppers = await Promise.all(Array.from({ length: shoppersAtOnce }, () => newShopper(api)));
+  const shoppers = await Promise.all(Array.from({ length: shoppersAtOnce }, () => newShopper(api, cardOf)));
   const shopFor = (ms: number) => measured(eligo, () => timesOfConfirms({ api, shop, shoppers, ms }));
   await shopFor(aloneMs);
   const found: Neighborhood[] = [];
@@ -182,9 +187,21 @@ interface Shopper {
   readonly card: string;
 }
 
-async function newShopper(api: Api): Promise<Shopper> {
+async function newShopper(api: Api, cardOf: (customer: string) => Promise<string>): Promise<Shopper> {
   const customer = await newCustomer(api);
-  return { customer, card: await newCard(api, customer, 'hsa') };
+  return { customer, card: await cardOf(customer) };
+}
+
+// With a key without a limit, and the means to get cards.
+async function victimOf(eligo: Constellation, victim: Victim) {
+  const isLive = victim === 'live';
+  const account = isLive
+    ? eligo.account
+    : text(await runCli(eligo, ['accounts', 'create', '--name', 'Shop']), 'account');
+  const given = ['--account', account, '--mode', isLive ? 'live' : 'test', '--rate-limit', '0'];
+  const api = eligo.api(text(await runCli(eligo, ['keys', 'create', ...given]), 'api_key'));
+  const cardOf = (customer: string) => (isLive ? newLiveCard(eligo, customer) : newCard(api, customer, 'hsa'));
+  return { api, cardOf };
 }
 
 interface Shopping {

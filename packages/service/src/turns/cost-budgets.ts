@@ -44,8 +44,7 @@ export class CostBudgets {
     const name = nameOf(caller);
     if (isDear) this.#dear.charge(name, tookMs * factor, caller.testMode ? testShare : liveShare);
     const share = this.#shareOfAll(caller);
-    // The unmeasured time includes requests of others that were refused, so it counts up to a limit.
-    if (share !== undefined) this.#all.charge(name, tookMs * Math.min(factor, mostFactorOfAll), share);
+    if (share !== undefined) this.#all.charge(name, tookMs * factor, share);
   }
 
   /** Whether the account has to wait before its next dear work. */
@@ -55,8 +54,8 @@ export class CostBudgets {
   }
 
   /**
-   * Whether the account has to wait before its next work of any kind: it took more than its share, and another account of its rank did not. Where all of them did,
-   * they share the process by the number of their requests at work.
+   * Whether the account has to wait before its next work of any kind: it took more than its share, and another account of its rank neither did nor asks for more than it may. Where
+   * there is none, they share the process by the number of their requests at work.
    */
   isOver(caller: TurnCaller): boolean {
     if (this.#shareOfAll(caller) === undefined || !this.#all.isSpent(nameOf(caller))) return false;
@@ -65,7 +64,8 @@ export class CostBudgets {
     for (const accountId of this.#neighbors.othersOf(caller)) {
       // What it takes in test mode does not count where both are in live mode.
       const modes = caller.testMode ? [false, true] : [false];
-      if (!modes.some((testMode) => this.#all.isSpent(nameOf({ accountId, testMode })))) return true;
+      const takesItsShare = (of: TurnCaller) => this.#all.isSpent(nameOf(of)) || this.#neighbors.isAtLimit(of);
+      if (!modes.some((testMode) => takesItsShare({ accountId, testMode }))) return true;
     }
     return false;
   }
@@ -82,8 +82,8 @@ const defaultLimits: CostLimits = {
   testShare: 0.1,
   // A page of a hundred records, or two.
   burstMs: 50,
-  // A fifth for the default limit of a live key, a hundred requests a second.
-  shareOfRequest: 0.002,
+  // 15% for the default limit of a live key, a hundred requests a second: the measure misses up to half of what a small request takes, and an account is to take less than 0.3.
+  shareOfRequest: 0.0015,
   leastShare: 0.1,
   // Ten payments.
   burstOfAllMs: 100,
@@ -92,6 +92,3 @@ const defaultLimits: CostLimits = {
   // At the least share of a process that is busy for a quarter of the time, less than the ten seconds that a request waits: dear work does not have an account's payments refused.
   mostDebtOfAllMs: 200,
 };
-
-// A confirm takes about twice as much unmeasured time as measured time.
-const mostFactorOfAll = 3;

@@ -82,6 +82,12 @@ export class Neighbors {
     note(this.#atLimitAt, nameOf(caller), nowMs);
   }
 
+  /** Whether a limit refused a request of the account in the last two seconds. */
+  isAtLimit(caller: TurnCaller): boolean {
+    const atLimitAt = this.#atLimitAt.get(nameOf(caller));
+    return atLimitAt !== undefined && atLimitAt > this.now() - atLimitMs;
+  }
+
   /** Whether time that the account takes is missing to another one. */
   areShort(accountId: string): boolean {
     return this.#isBusy() && (isOther(this.#present, accountId) || this.#sawOther(this.#seenAt, accountId));
@@ -101,9 +107,7 @@ export class Neighbors {
 
   /** Whether the account takes a smaller share: it asks for more than it may, or it is in test mode and another one in live mode. */
   yields(caller: TurnCaller): boolean {
-    const nowMs = this.now();
-    const atLimitAt = this.#atLimitAt.get(nameOf(caller));
-    if (atLimitAt !== undefined && atLimitAt > nowMs - atLimitMs) return true;
+    if (this.isAtLimit(caller)) return true;
     if (!caller.testMode) return false;
     return isOther(this.#livePresent, caller.accountId) || this.#sawOther(this.#liveSeenAt, caller.accountId);
   }
