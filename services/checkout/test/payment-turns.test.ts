@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { withTx } from '@eligo/postgres';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { openChargeGroups } from '../src/actions/charge-groups.ts';
-import { NotItsTurn, openPaymentTurns } from '../src/actions/payment-turn.ts';
+import { NotItsTurn, openPaymentTurns, type PaymentTurn } from '../src/actions/payment-turn.ts';
 import { defaultBudgets } from '../src/charge-budgets.ts';
 import type { Context } from '../src/context.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
@@ -90,6 +90,29 @@ describe('confirms of different sessions with one card, all at once', () => {
     for (const { number } of refused) {
       expect(await fixture.charges(sessions[number] as Session)).toEqual([]);
     }
+  });
+
+  it('a charge that stalls keeps its card for its own time, and no payment from being tried after it', async () => {
+    const turns = openPaymentTurns();
+    const budgets = { answerMs: 500, settleMs: 100 };
+    const enter = (paymentMethodId: string) => turns.enter(fixture.scope, paymentMethodId, budgets);
+    const take = (turn: PaymentTurn) =>
+      turn.take(
+        async () => 'claimed',
+        async () => false,
+      );
+    const stalled = enter('fpm_1');
+    await take(stalled);
+    stalled.charge();
+    await expect(take(enter('fpm_1'))).rejects.toBeInstanceOf(NotItsTurn);
+    await pause(510);
+    // Nothing but the leases of its locks stands in the way now.
+    const next = enter('fpm_1');
+    expect(await take(next)).toBe('claimed');
+    next.leave();
+    stalled.leave();
+    // It took longer than a request may wait, as does no charge that is alone.
+    for (const card of ['fpm_1', 'fpm_2']) expect(await take(enter(card))).toBe('claimed');
   });
 
   it('hold no connection while they wait', async () => {

@@ -36,8 +36,8 @@ export interface PaymentTurn {
 
 /** The lines of one process; across processes the leases of the locks decide. */
 export interface PaymentTurns {
-  /** Keys whose requests this process works on, so that a second request with one is refused also before the first has claimed it. */
-  readonly keysInUse: Set<string>;
+  /** Keys whose requests this process works on, and since when, so that a second request with one is refused also before the first has claimed it. */
+  readonly keysInUse: Map<string, number>;
   /** Whether a payment with the card is in flight or waits. */
   isBusy(scope: Scope, paymentMethodId: string): boolean;
   /** Joins the line of a card, if it is known. Throws `NotItsTurn` when the line is full, or too long to be answered in time. */
@@ -65,6 +65,10 @@ const breakMs = 60;
 interface Ticket {
   readonly number: number;
   readonly deadlineMs: number;
+  /** When its answer is due. What still works then has stalled: it keeps nobody waiting here, and its locks until their lease is over. */
+  readonly overMs: number;
+  /** A charge counts as this long at most. A stall of a minute would otherwise have every payment refused, and nothing would show that it is over. */
+  readonly longestMs: number;
   readonly lines: Set<string>;
   holding: boolean;
   chargingSinceMs: number | undefined;
@@ -101,8 +105,9 @@ export function openPaymentTurns(): PaymentTurns {
 
   const isFirst = (ticket: Ticket, names: Iterable<string>) =>
     [...names].every((name) => {
-      const tickets = lines.get(name)?.tickets ?? [];
-      return tickets.every((other) => other === ticket || (other.number > ticket.number && !other.holding));
+      const nowMs = performance.now();
+      const isBehind = ({ number, holding, overMs }: Ticket) => (number > ticket.number && !holding) || overMs < nowMs;
+      return (lines.get(name)?.tickets ?? []).every((other) => other === ticket || isBehind(other));
     });
 
   // Whether the request can still be answered, if each charge before it takes as long as the last ones did.
@@ -113,7 +118,7 @@ export function openPaymentTurns(): PaymentTurns {
       if (line === undefined) continue;
       const chargeMs = line.chargeMs ?? lately.get(testMode) ?? leastChargeMs;
       const before = line.tickets.filter(
-        (other) => other !== ticket && (other.holding || other.number < ticket.number),
+        (other) => other !== ticket && (other.holding || other.number < ticket.number) && other.overMs >= nowMs,
       );
       const doneMs = before.reduce(
         (sum, { chargingSinceMs }) =>
@@ -133,7 +138,8 @@ export function openPaymentTurns(): PaymentTurns {
 
   function leave(ticket: Ticket, testMode: boolean): void {
     const nowMs = performance.now();
-    const tookMs = ticket.chargingSinceMs === undefined ? undefined : nowMs - ticket.chargingSinceMs;
+    const tookMs =
+      ticket.chargingSinceMs === undefined ? undefined : Math.min(nowMs - ticket.chargingSinceMs, ticket.longestMs);
     if (tookMs !== undefined) lately.set(testMode, average(lately.get(testMode), tookMs));
     for (const name of ticket.lines) {
       const line = lines.get(name);
@@ -159,15 +165,23 @@ export function openPaymentTurns(): PaymentTurns {
   const lineOf = (scope: Scope, kind: 'customer' | 'payment_method', id: string) =>
     `${scope.accountId} ${scope.testMode} ${kind} ${id}`;
   return {
-    keysInUse: new Set(),
+    keysInUse: new Map(),
     isBusy: (scope, paymentMethodId) => lines.has(lineOf(scope, 'payment_method', paymentMethodId)),
     enter(scope, paymentMethodId, { answerMs, settleMs }) {
       const { accountId, testMode } = scope;
       const places = ofAccount.get(accountId) ?? 0;
       if (places >= mostOfAccount || waiting >= mostInAll) throw new NotItsTurn();
       issued += 1;
+      const nowMs = performance.now();
+      const ownMs = answerMs - settleMs;
       const ticket: Ticket = {
-        ...{ number: issued, deadlineMs: performance.now() + answerMs - settleMs, lines: new Set() },
+        ...{
+          number: issued,
+          deadlineMs: nowMs + ownMs,
+          overMs: nowMs + answerMs,
+          longestMs: ownMs / 2,
+          lines: new Set(),
+        },
         ...{ holding: false, chargingSinceMs: undefined, wake: undefined },
       };
       const joinAll = ({ customerId, paymentMethodId: id }: PaymentParties) => {
