@@ -1398,11 +1398,50 @@ create policy finder_reads on setup_intents for select to eligo_finder
 create policy own_rows on setup_intents for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX setup_intents_by_customer ON checkout.setup_intents USING btree (account_id, test_mode, customer_id, id DESC);
+CREATE INDEX setup_intents_by_saved_card ON checkout.setup_intents USING btree (account_id, test_mode, payment_method_id) WHERE (status = 'succeeded'::text);
 CREATE UNIQUE INDEX setup_intents_one_backup ON checkout.setup_intents USING btree (account_id, test_mode, backup_of) WHERE (backup_of IS NOT NULL);
 CREATE INDEX setup_intents_without_processor ON checkout.setup_intents USING btree (account_id, test_mode, id) WHERE (processor IS NULL);
 CREATE TRIGGER guard_processor_account BEFORE INSERT OR UPDATE OF processor, processor_account ON checkout.setup_intents FOR EACH ROW EXECUTE FUNCTION guard_processor_account();
 grant delete, insert, select, update on setup_intents to eligo_checkout;
 grant select on setup_intents to eligo_finder;
+
+create table subscription_set_ups (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  subscription_id text collate "C" not null,
+  setup_intent_id text collate "C" not null,
+  customer_id text collate "C" not null,
+  payment_method_id text collate "C",
+  processor processor not null,
+  processor_account text collate "C" not null,
+  processor_setup_intent_id text collate "C",
+  tries integer default 0 not null,
+  status text collate "C" not null,
+  ends boolean default false not null,
+  saved_payment_method_id text collate "C",
+  expires_at timestamp(3) with time zone not null,
+  next_check_at timestamp(3) with time zone not null,
+  created_at timestamp(3) with time zone default now() not null,
+  constraint subscription_set_ups_pkey PRIMARY KEY (account_id, test_mode, subscription_id),
+  constraint subscription_set_ups_account_id_test_mode_setup_intent_id_key UNIQUE (account_id, test_mode, setup_intent_id),
+  constraint subscription_set_ups_account_id_test_mode_customer_id_fkey FOREIGN KEY (account_id, test_mode, customer_id) REFERENCES customers(account_id, test_mode, id),
+  constraint subscription_set_ups_is_at_the_processor CHECK (((status <> ALL (ARRAY['waiting'::text, 'saved'::text])) OR (processor_setup_intent_id IS NOT NULL))),
+  constraint subscription_set_ups_saved_has_its_card CHECK (((status = 'saved'::text) = (saved_payment_method_id IS NOT NULL))),
+  constraint subscription_set_ups_status_check CHECK ((status = ANY (ARRAY['beginning'::text, 'waiting'::text, 'saved'::text, 'canceled'::text]))),
+  constraint subscription_set_ups_tries_check CHECK ((tries >= 0))
+);
+alter table subscription_set_ups enable row level security;
+alter table subscription_set_ups force row level security;
+create policy finder_reads on subscription_set_ups for select to eligo_finder
+  using (true);
+create policy own_rows on subscription_set_ups for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX subscription_set_ups_by_account ON checkout.subscription_set_ups USING btree (account_id, test_mode, next_check_at) WHERE (status = ANY (ARRAY['beginning'::text, 'waiting'::text]));
+CREATE UNIQUE INDEX subscription_set_ups_by_intent ON checkout.subscription_set_ups USING btree (account_id, test_mode, processor_setup_intent_id) WHERE (processor_setup_intent_id IS NOT NULL);
+CREATE INDEX subscription_set_ups_due ON checkout.subscription_set_ups USING btree (next_check_at) WHERE (status = ANY (ARRAY['beginning'::text, 'waiting'::text]));
+CREATE TRIGGER guard_subscription_set_up BEFORE UPDATE ON checkout.subscription_set_ups FOR EACH ROW EXECUTE FUNCTION guard_subscription_set_up();
+grant insert, select, update on subscription_set_ups to eligo_checkout;
+grant select on subscription_set_ups to eligo_finder;
 
 create table test_clocks (
   account_id text collate "C" not null,
@@ -2918,6 +2957,31 @@ end $function$;
 alter function guard_session_line() owner to eligo_owner;
 grant execute on function guard_session_line() to eligo_checkout;
 
+CREATE OR REPLACE FUNCTION checkout.guard_subscription_set_up()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  -- The moves of domain/subscription-set-up.ts; a test tries every pair in both.
+  if new.status <> old.status and (old.status, new.status) not in (
+    ('beginning', 'waiting'), ('beginning', 'saved'), ('beginning', 'canceled'), ('waiting', 'saved'), ('waiting', 'canceled')
+  ) then
+    raise exception 'a set-up does not move from % to %', old.status, new.status
+      using errcode = 'check_violation', constraint = 'set_up_state_table';
+  end if;
+  if (new.setup_intent_id, new.customer_id, new.processor, new.processor_account, new.created_at)
+     is distinct from (old.setup_intent_id, old.customer_id, old.processor, old.processor_account, old.created_at)
+     or new.payment_method_id is distinct from old.payment_method_id
+     or (old.processor_setup_intent_id is not null and new.processor_setup_intent_id is distinct from old.processor_setup_intent_id)
+     or (old.status in ('saved', 'canceled') and new.saved_payment_method_id is distinct from old.saved_payment_method_id) then
+    raise exception 'the set-up of subscription % stays what it is', old.subscription_id
+      using errcode = 'check_violation', constraint = 'one_set_up_of_a_subscription';
+  end if;
+  return new;
+end $function$;
+alter function guard_subscription_set_up() owner to eligo_owner;
+grant execute on function guard_subscription_set_up() to eligo_checkout;
+
 CREATE OR REPLACE FUNCTION checkout.guard_tender_card()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -3187,6 +3251,17 @@ $function$;
 alter function next_letter_to_announce(after timestamp with time zone) owner to eligo_finder;
 grant execute on function next_letter_to_announce(after timestamp with time zone) to eligo_checkout;
 
+CREATE OR REPLACE FUNCTION checkout.next_set_up()
+ RETURNS interval
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select s.next_check_at - now() from checkout.subscription_set_ups s where s.status in ('beginning', 'waiting') order by s.next_check_at limit 1
+$function$;
+alter function next_set_up() owner to eligo_finder;
+grant execute on function next_set_up() to eligo_checkout;
+
 CREATE OR REPLACE FUNCTION checkout.next_without_processor(after_account text, after_mode boolean)
  RETURNS TABLE(account_id text, test_mode boolean)
  LANGUAGE sql
@@ -3441,6 +3516,46 @@ begin
 end $function$;
 alter function refuse_split_change() owner to eligo_owner;
 grant execute on function refuse_split_change() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.set_up_turns(after_account text, after_mode boolean, most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, is_due boolean)
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+declare
+  few constant integer := 200;
+  is_backlog boolean;
+begin
+  select count(*) = few into is_backlog from (
+    select from checkout.subscription_set_ups s where s.status in ('beginning', 'waiting') and s.next_check_at <= now() limit few) due;
+  if not is_backlog then
+    return query
+      select d.account_id, d.test_mode, true from (
+        select s.account_id, s.test_mode from checkout.subscription_set_ups s
+         where s.status in ('beginning', 'waiting') and s.next_check_at <= now() order by s.next_check_at limit few) d
+       where (d.account_id, d.test_mode) > (after_account collate "C", after_mode)
+       group by d.account_id, d.test_mode order by d.account_id, d.test_mode limit most;
+    return;
+  end if;
+  return query
+    with recursive turns as (
+      (select s.account_id, s.test_mode, 1 as turn from checkout.subscription_set_ups s
+        where s.status in ('beginning', 'waiting') and (s.account_id, s.test_mode) > (after_account collate "C", after_mode)
+        order by s.account_id, s.test_mode limit 1)
+      union all
+      select n.account_id, n.test_mode, t.turn + 1 from turns t cross join lateral (
+        select s.account_id, s.test_mode from checkout.subscription_set_ups s
+         where s.status in ('beginning', 'waiting') and (s.account_id, s.test_mode) > (t.account_id, t.test_mode)
+         order by s.account_id, s.test_mode limit 1) n
+       where t.turn < most
+    )
+    select t.account_id, t.test_mode, exists (select from checkout.subscription_set_ups s
+      where s.account_id = t.account_id and s.test_mode = t.test_mode and s.status in ('beginning', 'waiting') and s.next_check_at <= now())
+      from turns t;
+end $function$;
+alter function set_up_turns(after_account text, after_mode boolean, most integer) owner to eligo_finder;
+grant execute on function set_up_turns(after_account text, after_mode boolean, most integer) to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.settled_clocks(most integer)
  RETURNS TABLE(account_id text, test_mode boolean, id text, frozen_time timestamp with time zone)

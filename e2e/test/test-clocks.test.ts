@@ -1,4 +1,4 @@
-import { type Api, type Constellation, startConstellation } from '@eligo/testkit';
+import { type Api, type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stopWithBooks } from '../src/books.ts';
 import { type Json, record, records, text } from '../src/records.ts';
@@ -246,6 +246,53 @@ describe('a customer on a test clock', () => {
     expect(await read(left)).toMatchObject({ status: 'incomplete_expired' });
     const [late] = text(record(left, 'client_secret'), 'payment_secret').split('_secret_');
     await expect(eligo.sandbox('POST', `/sandbox/authentications/${late}`, { outcome: 'success' })).rejects.toThrow();
+  });
+
+  it('has cards of trials that are set up with the secret in the response to their creation alone, and pay when the trial ends [SUB-9, D14.259]', async () => {
+    const clock = await clockAt('2027-01-31T00:00:00Z');
+    const customer = await newCustomer(api, { test_clock: clock });
+    const price = await make(api, '/v1/prices', 'price', {
+      ...{ product: shop.eligibleProductId, unit_amount: 2_000, recurring: { interval: 'month' } },
+    });
+    const card = await newCard(api, customer, 'authentication_required');
+    const create = async (key: string, parts: Json = {}) => {
+      const subscription = {
+        ...{ customer, items: [{ price: text(price, 'price_id'), quantity: 1 }], trial_period_days: 14 },
+        ...parts,
+      };
+      const answer = await api.ok('POST', '/v1/subscriptions', {
+        ...{ body: { subscription }, headers: { 'Idempotency-Key': key } },
+      });
+      return record(answer, 'subscription');
+    };
+    const read = async ({ subscription_id: id }: Json) =>
+      record((await api.get(`/v1/subscriptions/${id}`)).body, 'subscription');
+    const intentOf = (made: Json) => text(record(made, 'client_secret'), 'setup_secret').split('_secret_')[0];
+    const passes = (made: Json) =>
+      eligo.sandbox('POST', `/sandbox/authentications/${intentOf(made)}`, { outcome: 'success' });
+    const asked = { setup_secret: expect.stringMatching(/^seti_.*_secret_/), payment_secret: null };
+    const named = await create('set-up-one', { default_payment_method: card });
+    expect(named).toMatchObject({ status: 'trialing', client_secret: asked });
+    expect(await create('set-up-one', { default_payment_method: card })).toEqual(named);
+    expect(await read(named)).toMatchObject({ status: 'trialing', client_secret: null });
+    await passes(named);
+    const ofCustomer = async () =>
+      records((await api.get(`/v1/setup_intents?customer=${customer}`)).body, 'setup_intents');
+    expect(await create('set-up-one', { default_payment_method: card })).toMatchObject({ client_secret: null });
+    expect(await ofCustomer()).toMatchObject([{ status: 'succeeded', payment_method: card }]);
+    // The card is set up: another trial needs nothing more.
+    expect(await create('set-up-two', { default_payment_method: card })).toMatchObject({
+      ...{ status: 'trialing', client_secret: null },
+    });
+    const end = { trial_settings: { end_behavior: { missing_payment_method: 'cancel' } } };
+    const without = await create('set-up-three', end);
+    expect(without).toMatchObject({ status: 'trialing', default_payment_method: null, client_secret: asked });
+    const canceled = await create('set-up-four', end);
+    await api.ok('DELETE', `/v1/subscriptions/${canceled.subscription_id}`, {});
+    await waitUntil(async () => (await ofCustomer())[0]?.status === 'canceled');
+    await advance(clock, '2027-02-14T00:00:01Z');
+    expect(await read(without)).toMatchObject({ status: 'canceled', default_payment_method: null });
+    expect(await ofCustomer()).toMatchObject([{ status: 'canceled' }, { status: 'canceled' }, { status: 'succeeded' }]);
   });
 
   it('goes forward only [RUN-5]', async () => {

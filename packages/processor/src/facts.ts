@@ -109,6 +109,7 @@ export function setupOutcome(setup: Stripe.SetupIntent): SetupOutcome {
         code: error.code ?? 'card_declined',
         declineCode: error.decline_code,
         chargeId: undefined,
+        clientSecret: facts.clientSecret,
       };
     }
     default:

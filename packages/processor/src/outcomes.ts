@@ -143,7 +143,8 @@ export interface SetupFacts {
 
 export type SetupOutcome =
   | (SetupFacts & { readonly kind: 'confirmable' | 'requires_action' | 'processing' | 'succeeded' | 'canceled' })
-  | Declined
+  /** Another card can be given with the same secret, where the processor tells it. */
+  | (Declined & { readonly clientSecret?: string | undefined })
   | Rejected
   | NotNow
   | Unknown;

@@ -7,6 +7,7 @@ import { declareFailpoints, operatorMigrations, type ServiceComposition } from '
 import { createArrivals } from './arrivals.ts';
 import { createChargePace, type PaceLimits } from './charge-pace.ts';
 import { type BillingSettings, readBillingSettings } from './config.ts';
+import { cardSetUps } from './consumers/card-set-ups.ts';
 import { cardUpdates } from './consumers/card-updates.ts';
 import { chargeAuthentications } from './consumers/charge-authentications.ts';
 import { issueReceipts, issueRefundReceipts } from './consumers/issue-receipts.ts';
@@ -67,6 +68,7 @@ export const billingService: ServiceComposition<BillingSettings> = {
         issueRefundReceipts,
         cardUpdates(context),
         chargeAuthentications(context),
+        cardSetUps(context),
       ],
       jobs: [
         runDue(context),

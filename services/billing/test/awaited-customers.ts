@@ -19,7 +19,7 @@ import { findPendingCharge } from '../src/store/invoice-charges.ts';
 import { callOf, type Fixture, start } from './fixture.ts';
 
 /** What the tests of a creation begin with. */
-interface Creation {
+export interface Creation {
   readonly on: Fixture;
   readonly scope: Scope;
   readonly customerId: string;

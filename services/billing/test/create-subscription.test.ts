@@ -13,6 +13,7 @@ import { findInvoice } from '../src/store/invoices.ts';
 import { findSubscription } from '../src/store/subscriptions.ts';
 import { awaitedCustomerTests } from './awaited-customers.ts';
 import { callOf, type Fixture, openFixture, someScope, start } from './fixture.ts';
+import { setUpCardTests } from './set-up-cards.ts';
 
 let on: Fixture;
 let scope: Scope;
@@ -198,6 +199,10 @@ describe('a first payment that fails', () => {
 });
 
 awaitedCustomerTests(() => ({
+  ...{ on, scope, customerId, inputOf, make, read, runAt, eventsOf, madeCount },
+}));
+
+setUpCardTests(() => ({
   ...{ on, scope, customerId, inputOf, make, read, runAt, eventsOf, madeCount },
 }));
 

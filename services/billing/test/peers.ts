@@ -26,6 +26,7 @@ import {
 import { newId } from '@eligo/values';
 import type { Context } from '../src/context.ts';
 import { declined, nameIn } from './peer-answers.ts';
+import { SetUpPeer } from './set-up-peer.ts';
 
 /** What a card does when it is charged. */
 export type CardBehavior =
@@ -42,7 +43,6 @@ export type ChargeFault = 'lost_before' | 'lost_after' | 'unknown' | 'down' | 'n
 
 type EligibilityRequest = MessageInitShape<typeof EvaluateEligibilityRequestSchema>;
 
-/** How often a price recurs: monthly, unless said otherwise. */
 export interface Recurring {
   readonly interval?: string;
   readonly intervalCount?: number;
@@ -76,19 +76,18 @@ export class Peers {
   readonly #typed = new Map<string, { readonly behavior: CardBehavior; readonly id?: string }>();
   /** The cards whose bank waits for its customer, by invoice. */
   readonly #asked = new Map<string, string>();
+  readonly setUps = new SetUpPeer((cardId) => this.#cards.get(cardId)?.behavior === 'asks_bank');
   readonly #prices = new Map<string, { readonly unitAmountCents: number; readonly recurring: Recurring | undefined }>();
   readonly #coupons = new Map<string, MessageInitShape<typeof CouponSchema>>();
   readonly #onSession = new Set<string>();
   readonly #letters: { customerId: string; productId: string; letterId: string; until: number }[] = [];
   /** What became of each redemption. */
   readonly redemptions = new Map<string, 'reserved' | 'final' | 'released'>();
-  /** The addresses of customers. */
   readonly emails = new Map<string, string>();
   /** What was refunded of a payment intent or a session. */
   readonly refunded = new Map<string, number>();
   /** What open and lost disputes hold of a payment intent or a session. */
   readonly disputed = new Map<string, number>();
-  /** The coupons that are used up. */
   readonly usedUp = new Set<string>();
   readonly #faults: { readonly fault: ChargeFault; readonly cardId?: string }[] = [];
   isCatalogDown = false;
@@ -308,6 +307,7 @@ export class Peers {
         processor: 'sandbox',
         ...(this.#asked.has(id) ? { inFlight: true, clientSecret: 'pi_1_secret_7q' } : {}),
       }),
+    setUpSubscription: (request: Parameters<SetUpPeer['ask']>[0]) => this.setUps.ask(request),
     resumeInvoiceAuthentication: async ({ id, giveUp }: { id: string; giveUp: boolean }) => {
       const card = this.#asked.get(id);
       // Unless the customer was faster.

@@ -18,6 +18,7 @@ import { expireLetters } from './jobs/expire-letters.ts';
 import { expireSessions } from './jobs/expire-sessions.ts';
 import { fillProcessors } from './jobs/fill-processor-accounts.ts';
 import { followHolds } from './jobs/follow-holds.ts';
+import { followSetUps } from './jobs/follow-set-ups.ts';
 import { pruneOldRows } from './jobs/prune.ts';
 import { settleCatalogTasks } from './jobs/settle-catalog-tasks.ts';
 import { sweepDueCharges } from './jobs/sweep-charges.ts';
@@ -32,6 +33,7 @@ import { paymentLinkHandlers } from './rpc/payment-links.ts';
 import { paymentMethodHandlers } from './rpc/payment-methods.ts';
 import { reviewHandlers } from './rpc/reviews.ts';
 import { sessionHandlers } from './rpc/sessions.ts';
+import { setUpHandlers } from './rpc/set-ups.ts';
 import { substantiationHandlers } from './rpc/substantiation.ts';
 import { countChargeWork, sweepChargesJob } from './store/charge-work.ts';
 import { countCapturedElsewhere } from './store/holds.ts';
@@ -77,6 +79,7 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
           ...paymentMethodHandlers(context),
           ...sessionHandlers(context),
           ...chargingHandlers(context),
+          ...setUpHandlers(context),
           ...healthCardStatementHandlers(context),
           ...captureHandlers(context),
           ...substantiationHandlers(context),
@@ -92,6 +95,7 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
         expireSessions(context),
         expireLetters(context),
         followHolds(context),
+        followSetUps(context),
         fillProcessors(context),
         tellJournals(context),
         settleCatalogTasks(context),

@@ -104,6 +104,12 @@ function statements(each: number): string[] {
     `refund_claims (${scope}, refund_id, claim) select account, true, 'fre_' || id, 'reserved' ${many}`,
     `setup_intents (${scope}, id, status, customer_id, payment_method_id, session_id, created_at, processor, processor_account)
      select account, true, 'fseti_' || id, 'succeeded', 'fcus_' || owner, 'fpm_' || id, 'fcs_' || id, at, ${atSandbox} ${many}`,
+    // A tenth waits and is due; a tenth is looked at later; a twentieth has no set-up intent yet.
+    `subscription_set_ups (${scope}, subscription_id, setup_intent_id, customer_id, payment_method_id, processor, processor_account,
+       processor_setup_intent_id, status, saved_payment_method_id, expires_at, next_check_at)
+     select account, true, 'fsub_' || id, 'fseti_' || id, 'fcus_' || owner, 'fpm_' || id, 'sandbox', 'acct_1', case when n % 20 <> 2 then 'seti_' || id end,
+       case when n % 10 in (0, 1) then 'waiting' when n % 20 = 2 then 'beginning' else 'saved' end, case when n % 10 not in (0, 1) and n % 20 <> 2 then 'fpm_' || id end,
+       now() + interval '1 day', now() + case when n % 10 = 1 then 1 else -1 end * interval '1 hour' ${many}`,
     `letters (${scope}, id, session_id, product_id, customer_id, test_clock_id, status, review_until, valid_until, created_at, decided_at)
      select account, true, 'flet_' || id, 'fcs_' || id, case when heavy then '${seededId('fprod', 1)}' else 'fprod_' || id end, 'fcus_' || owner,
        case when n % 10 = 9 then 'fclk_' || lpad((n - 9)::text, 26, '0') end,

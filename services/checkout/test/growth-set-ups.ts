@@ -1,6 +1,21 @@
+import { type Tx, withTx } from '@eligo/postgres';
+import { firstTurn } from '@eligo/service';
+import { seededId } from '@eligo/testkit';
+import { newId } from '@eligo/values';
 import { captureSession } from '../src/actions/capture-session.ts';
 import { completeWithCards } from '../src/actions/complete-with-cards.ts';
 import { resumeAuthentication } from '../src/actions/resume-authentication.ts';
+import { setUpSubscription } from '../src/actions/set-up-subscription.ts';
+import { keepOffSession } from '../src/store/payment-methods.ts';
+import {
+  checkSetUpNow,
+  claimSetUp,
+  dueSetUps,
+  giveUpSetUp,
+  nextSetUpInMs,
+  setUpTurns,
+  takeNextSetUpTry,
+} from '../src/store/subscription-set-ups.ts';
 import type { ChargingFixture } from './charging-fixture.ts';
 import { line } from './fixture.ts';
 import { keyHash } from './growth-seed.ts';
@@ -38,4 +53,37 @@ export async function exerciseSetUps(fixture: ChargingFixture): Promise<void> {
     ...{ secondPaymentMethod: undefined, onPage: true, shippingDetails: null, refusesHealthCards: false },
   });
   await resumeAuthentication(context, scope, asked.id, true);
+}
+
+/** Runs every statement of the set-ups of subscriptions. */
+export async function exerciseSubscriptionSetUps(fixture: ChargingFixture): Promise<void> {
+  const { context, database, scope, test } = fixture;
+  const looks = async () => {
+    await setUpTurns(database, firstTurn, 3);
+    await setUpTurns(database, scope, 3);
+    await dueSetUps(database, scope, 4);
+    await nextSetUpInMs(database);
+  };
+  // Behind a backlog, while few are due, and while none is.
+  await looks();
+  const later =
+    "update checkout.subscription_set_ups set next_check_at = now() + interval '1 hour' where status in ('beginning', 'waiting')";
+  await test.admin(`${later} and subscription_id <> $1`, [seededId('fsub', 10)]);
+  // What the update left behind is read until it is removed.
+  await test.admin('vacuum checkout.subscription_set_ups');
+  await looks();
+  const within = (work: (tx: Tx) => Promise<unknown>) => withTx(database, scope, work);
+  await within((tx) => claimSetUp(tx, scope, seededId('fsub', 10)));
+  await looks();
+  await within((tx) => checkSetUpNow(tx, scope, seededId('seti', 10)));
+  await within((tx) => takeNextSetUpTry(tx, scope, seededId('fsub', 10), 0));
+  await within((tx) => giveUpSetUp(tx, scope, seededId('fsub', 10), null));
+  for (const name of [undefined, 'credit', 'authentication_required']) {
+    const { id, customerId } = await fixture.card(name ?? 'credit');
+    const of = { subscriptionId: newId('subscription'), customerId, expiresInMs: 1_000_000 };
+    const paymentMethodId = name === undefined ? null : id;
+    await setUpSubscription(context, scope, { ...of, paymentMethodId, giveUp: false });
+    await setUpSubscription(context, scope, { ...of, paymentMethodId, giveUp: true });
+    await within((tx) => keepOffSession(tx, scope, id, { customerId, processorCustomerId: undefined }));
+  }
 }

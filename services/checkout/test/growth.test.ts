@@ -15,7 +15,7 @@ import { exerciseJournal } from './growth-journal.ts';
 import { exerciseLetters } from './growth-letters.ts';
 import { exerciseRareValues } from './growth-lists.ts';
 import { seedCheckout } from './growth-seed.ts';
-import { exercisePagePayments, exerciseSetUps } from './growth-set-ups.ts';
+import { exercisePagePayments, exerciseSetUps, exerciseSubscriptionSetUps } from './growth-set-ups.ts';
 
 let read: { small: Readings; large: Readings };
 beforeAll(async () => {
@@ -33,8 +33,8 @@ test('no statement reads more in a large account than in a small one', () => {
 const longPages = [
   // Four counts that stop at a thousand, and what they pass over.
   { statement: /limit 1000\) counted|charge_work_waiting/, rows: 4_100 },
-  // Up to two hundred due holds, whose accounts are known then.
-  { statement: /limit few|hold_turns/, rows: 450 },
+  // Up to two hundred due holds or set-ups, whose accounts are known then.
+  { statement: /limit few|hold_turns|set_up_turns/, rows: 450 },
 ];
 
 async function run(test: TestDatabase): Promise<void> {
@@ -47,6 +47,7 @@ async function run(test: TestDatabase): Promise<void> {
     await exerciseHolds(fixture);
     await exerciseJournal(fixture);
     await exerciseSetUps(fixture);
+    await exerciseSubscriptionSetUps(fixture);
     await exercisePagePayments(fixture);
     await exerciseRareValues(fixture);
   } finally {

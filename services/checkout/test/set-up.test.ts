@@ -10,6 +10,7 @@ import type { Session } from '../src/domain/session.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { findSetupIntent, listSetupIntents } from '../src/store/setup-intents.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
+import { subscriptionSetUpTests } from './subscription-set-ups.ts';
 
 let fixture: ChargingFixture;
 beforeAll(async () => {
@@ -230,3 +231,5 @@ describe('the two cards of a set-up', () => {
     expect(await intentsOf(session)).toHaveLength(1);
   });
 });
+
+subscriptionSetUpTests(() => fixture);

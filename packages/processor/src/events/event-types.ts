@@ -5,6 +5,8 @@ export const eventOwners = {
   'payment_intent.payment_failed': 'checkout',
   'payment_intent.succeeded': 'checkout',
   'payment_method.automatically_updated': 'checkout',
+  'setup_intent.canceled': 'checkout',
+  'setup_intent.succeeded': 'checkout',
   // Accounts of an older API version send this one in place of refund.updated and refund.failed.
   'charge.refund.updated': 'refunds',
   'charge.dispute.closed': 'refunds',

@@ -24,6 +24,7 @@ import { checkNamedCards, namedCustomer } from './check-payer.ts';
 import { type GivenDiscount, keepDiscounts, reserveDiscount } from './redeem-discounts.ts';
 import { holdUntil, runDueNow } from './run-due-now.ts';
 import { sellPrices } from './sell-prices.ts';
+import { secretOfSetUp } from './set-up-card.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
 import { writeInvoice } from './write-invoice.ts';
 
@@ -39,7 +40,7 @@ export type RetryKey = { readonly key: string; readonly requestHash: Uint8Array 
 /**
  * Creates a subscription and charges its first invoice. The same key and body returns the response of the first request (decisions 1.1); after a crash it goes on
  * with the subscription that the first request wrote. A payment that fails, whose outcome is unknown, or that waits for its customer leaves the subscription
- * `incomplete`; with the last, the response has the secret of the payment.
+ * `incomplete`; with the last, the response has the secret of the payment. Where nothing is charged yet, the response has the secret with which a card is set up.
  */
 export async function createSubscription(
   context: Context,
@@ -71,21 +72,34 @@ export async function createSubscription(
 
 const answerOf = ({ body }: { readonly body: Uint8Array }) => fromBinary(SubscriptionSchema, body);
 
-// The secret with which the customer authenticates the first payment, read from the processor for this answer alone: it is neither stored nor logged.
+// A secret for the customer, read from the processor for this answer alone: it is neither stored nor logged.
 async function withSecret(context: Context, call: Call, message: SubscriptionMessage): Promise<SubscriptionMessage> {
-  const { status, latestInvoiceId: id } = message;
-  if (status !== 'incomplete' || id === undefined) return message;
-  if ((await findPendingCharge(context.database, call.scope, id))?.withCustomer !== true) return message;
   try {
-    const { clientSecret } = await context.checkout.getInvoicePayment({ id }, call);
-    return clientSecret === undefined ? message : { ...message, paymentSecret: clientSecret };
+    const secret = await (message.status === 'incomplete' ? paymentSecret : setupSecret)(context, call, message);
+    return { ...message, ...secret };
   } catch (error) {
     context.logger.warn(
       { err: error, subscriptionId: message.subscriptionId },
-      'Failed to read the secret of a first payment; the response has none, and the same key reads it again',
+      'Failed to read the secret of a subscription; the response has none, and the same key reads it again',
     );
     return message;
   }
+}
+
+// With which the customer authenticates the first payment.
+async function paymentSecret(context: Context, call: Call, { latestInvoiceId: id }: SubscriptionMessage) {
+  if (id === undefined) return {};
+  if ((await findPendingCharge(context.database, call.scope, id))?.withCustomer !== true) return {};
+  const { clientSecret } = await context.checkout.getInvoicePayment({ id }, call);
+  return clientSecret === undefined ? {} : { paymentSecret: clientSecret };
+}
+
+// With which the customer sets up the card that pays later. The response may be of long ago: what counts is the subscription as it is.
+async function setupSecret(context: Context, call: Call, { status, subscriptionId }: SubscriptionMessage) {
+  if (status !== 'trialing' && status !== 'active') return {};
+  const subscription = await findSubscription(context.database, call.scope, subscriptionId);
+  const secret = subscription && (await secretOfSetUp(context, call, subscription));
+  return secret === undefined ? {} : { setupSecret: secret };
 }
 
 // Longer than the gateway waits, so that the same key finds the request in flight and not a second one.

@@ -17,6 +17,7 @@ import { lockSubscriptions, saveBilledSubscriptions } from '../store/subscriptio
 import { invoiceStateEvents, subscriptionEvent } from './billing-events.ts';
 import { eligibilityOfSeveral } from './judge-items.ts';
 import { cardsOfSeveral, customersThere } from './payer.ts';
+import { mayBeSetUp } from './set-up-card.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
 
 /** A subscription whose next period has begun. */
@@ -29,11 +30,11 @@ export interface Renewed {
   readonly next: InvoiceCharge | 'collect' | 'nothing';
 }
 
-/** Whether a subscription whose period is over can be renewed together with others. One on a test clock, and one whose trial ends without a card, is renewed alone. */
+/** Whether a subscription whose period is over can be renewed together with others. One on a test clock, and one whose first period ends without a card, is renewed alone. */
 export function isPlainRenewal(subscription: Subscription): boolean {
   const { testClockId, status, defaultPaymentMethodId } = subscription;
   if (testClockId !== null || nextStep(subscription)?.step !== 'renew') return false;
-  return status !== 'trialing' || defaultPaymentMethodId !== null;
+  return (status !== 'trialing' || defaultPaymentMethodId !== null) && !mayBeSetUp(subscription);
 }
 
 /**

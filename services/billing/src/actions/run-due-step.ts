@@ -13,6 +13,7 @@ import { appendSubscriptionEvent } from './billing-events.ts';
 import { collectInvoice } from './collect-invoice.ts';
 import { endSubscription, expireSubscription } from './end-subscription.ts';
 import { renewSubscription } from './renew-subscription.ts';
+import { endSetUpWait } from './set-up-card.ts';
 import { sharePace } from './share-pace.ts';
 
 /** Longer than a step takes: two calls to other services, and a charge of each of two cards. */
@@ -81,7 +82,9 @@ async function run(
   const { id } = subscription;
   switch (step) {
     case 'renew':
-      if (!(await renewSubscription(context, scope, subscription, at))) return 'changed';
+      if (!(await renewSubscription(context, scope, await endSetUpWait(context, scope, subscription), at))) {
+        return 'changed';
+      }
       return collectInvoice(context, scope, id, at);
     case 'collect':
       return collectInvoice(context, scope, id, at);

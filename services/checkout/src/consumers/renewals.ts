@@ -1,7 +1,8 @@
 import type { ConsumerDefinition } from '@eligo/events';
+import { endSetUp } from '../actions/end-set-up.ts';
 import { noteRenewal } from '../actions/note-renewal.ts';
 
-/** Billing's word on subscriptions: the sessions that sold them show when they renew. */
+/** Billing's word on subscriptions: the sessions that sold them show when they renew, and the set-up of one that has ended is canceled. */
 export const renewals: ConsumerDefinition = {
   consumer: 'renewals',
   subscriptions: [{ from: 'billing', types: ['customer.subscription.updated', 'customer.subscription.deleted'] }],
@@ -9,5 +10,6 @@ export const renewals: ConsumerDefinition = {
     if (event.object.case !== 'subscription') return;
     const scope = { accountId: event.accountId, testMode: event.testMode };
     await noteRenewal(tx, scope, event.object.value, { id: event.aggregateId, seq: event.aggregateSeq });
+    await endSetUp(tx, scope, event.object.value);
   },
 };

@@ -14,6 +14,22 @@ export async function lockPaymentMethod(tx: Tx, scope: Scope, id: string): Promi
   return row && paymentMethodOfRow(row);
 }
 
+/** What is known of a payment method of the processor, or undefined. */
+export async function findByProcessorId(db: Db, scope: Scope, id: string): Promise<PaymentMethod | undefined> {
+  const row = await db.row(selectByProcessorId, scope, [id]);
+  return row && paymentMethodOfRow(row);
+}
+
+/** Has a customer's card kept for charges without them. False for one that was detached, or is another customer's. */
+export async function keepOffSession(
+  tx: Tx,
+  scope: Scope,
+  id: string,
+  owner: { readonly customerId: string; readonly processorCustomerId: string | undefined },
+): Promise<boolean> {
+  return (await tx.execute(updateOffSession, scope, [id, owner.customerId, owner.processorCustomerId ?? null])) === 1;
+}
+
 /** Those of the ids that are payment methods, in no order. */
 export async function findPaymentMethods(db: Db, scope: Scope, ids: readonly string[]): Promise<PaymentMethod[]> {
   return (await db.rows(selectMany, scope, [ids])).map(paymentMethodOfRow);
@@ -191,6 +207,18 @@ const selectOne = scoped<PaymentMethodRow>(
 const selectForUpdate = scoped<PaymentMethodRow>(
   'payment_methods.lock',
   `select ${columns} from checkout.payment_methods where account_id = $1 and test_mode = $2 and id = $3 for update`,
+);
+
+const selectByProcessorId = scoped<PaymentMethodRow>(
+  'payment_methods.find_by_processor_id',
+  `select ${columns} from checkout.payment_methods where account_id = $1 and test_mode = $2 and processor_payment_method_id = $3`,
+);
+
+const updateOffSession = scoped<never>(
+  'payment_methods.keep_off_session',
+  `update checkout.payment_methods set off_session = true, customer_id = $4, processor_customer_id = coalesce($5, processor_customer_id),
+     version = version + 1
+   where account_id = $1 and test_mode = $2 and id = $3 and detached_at is null and (customer_id is null or customer_id = $4)`,
 );
 
 const selectMany = scoped<PaymentMethodRow>(

@@ -116,6 +116,52 @@ export async function beginSetupIntent(
   return { tries: row?.tries ?? 0, isDone: row?.is_done === true };
 }
 
+const insert = scoped(
+  'checkout.setup_intent_insert',
+  `insert into checkout.setup_intents (account_id, test_mode, id, status, customer_id, payment_method_id, created_at, processor, processor_account)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+);
+
+/** Writes the set-up intent of a subscription: with its card, if it has one. */
+export async function insertSetupIntent(
+  tx: Tx,
+  scope: Scope,
+  { id, customerId, paymentMethodId, createdAt }: Omit<SetupIntent, 'status'>,
+  { processor, account }: ProcessorAccount,
+): Promise<void> {
+  const status = paymentMethodId === null ? 'requires_payment_method' : 'processing';
+  await tx.execute(insert, scope, [id, status, customerId, paymentMethodId, createdAt, processor, account]);
+}
+
+const change = scoped(
+  'checkout.setup_intent_change',
+  `update checkout.setup_intents set status = $4
+   where account_id = $1 and test_mode = $2 and id = $3 and status not in ('succeeded', 'canceled') and status <> $4`,
+);
+
+/** Says what a set-up intent waits for, or that it was canceled. */
+export async function noteSetupIntent(
+  tx: Tx,
+  scope: Scope,
+  id: string,
+  status: 'requires_payment_method' | 'processing' | 'canceled',
+): Promise<void> {
+  await tx.execute(change, scope, [id, status]);
+}
+
+const saved = scoped<{ is_set_up: boolean }>(
+  'checkout.setup_intent_of_card',
+  `select m.mandate_id is not null or m.network_transaction_id is not null or exists (
+     select from checkout.setup_intents i
+     where i.account_id = $1 and i.test_mode = $2 and i.payment_method_id = $3 and i.status = 'succeeded') as is_set_up
+   from checkout.payment_methods m where m.account_id = $1 and m.test_mode = $2 and m.id = $3`,
+);
+
+/** Whether a card was set up, or kept by a payment of its owner. */
+export async function isCardSetUp(db: Db, scope: Scope, paymentMethodId: string): Promise<boolean> {
+  return (await db.row(saved, scope, [paymentMethodId]))?.is_set_up === true;
+}
+
 const next = scoped<{ tries: number }>(
   'checkout.setup_intent_next_try',
   `update checkout.setup_intents set tries = greatest(tries, $4 + 1)

@@ -1,0 +1,295 @@
+import { create, fromBinary } from '@bufbuild/protobuf';
+import { withTx } from '@eligo/postgres';
+import type { TestCardName } from '@eligo/processor';
+import { SubscriptionSchema } from '@eligo/proto/billing/v1/billing';
+import { EventSchema } from '@eligo/proto/events/v1/events';
+import { newId } from '@eligo/values';
+import { describe, expect, it } from 'vitest';
+import { acceptProcessorEvent } from '../src/actions/accept-processor-event.ts';
+import { detachPaymentMethod } from '../src/actions/attach-payment-method.ts';
+import { endSetUp } from '../src/actions/end-set-up.ts';
+import { type SubscriptionToSetUp, setUpSubscription } from '../src/actions/set-up-subscription.ts';
+import type { Context } from '../src/context.ts';
+import { setUpStates } from '../src/domain/subscription-set-up.ts';
+import { followSetUps } from '../src/jobs/follow-set-ups.ts';
+import { findPaymentMethod } from '../src/store/payment-methods.ts';
+import { findSetupIntent } from '../src/store/setup-intents.ts';
+import { findSetUp } from '../src/store/subscription-set-ups.ts';
+import type { ChargingFixture } from './charging-fixture.ts';
+
+const aMonthMs = 30 * 24 * 3_600_000;
+const unavailable = { code: 'service_unavailable' };
+
+/** Tests of the set-up of the card of a subscription that charges nothing yet. */
+export function subscriptionSetUpTests(using: () => ChargingFixture): void {
+  const port = () => using().context.processors.of(using().scope);
+  const ask = (of: SubscriptionToSetUp, parts: Partial<SubscriptionToSetUp> = {}, context?: Context) =>
+    setUpSubscription(context ?? using().context, using().scope, { ...of, ...parts });
+  const read = async ({ subscriptionId }: SubscriptionToSetUp) => {
+    const setUp = await findSetUp(using().database, using().scope, subscriptionId);
+    if (setUp === undefined) throw new Error('no set-up');
+    return setUp;
+  };
+  const intentOf = async (of: SubscriptionToSetUp) =>
+    findSetupIntent(using().database, using().scope, (await read(of)).setupIntentId);
+  /** A subscription of a customer, with the card of this name. */
+  const subscriptionWith = async (card?: TestCardName): Promise<SubscriptionToSetUp> => {
+    const { id, customerId } = await using().card(card ?? 'credit');
+    return {
+      ...{ subscriptionId: newId('subscription'), customerId, expiresInMs: aMonthMs, giveUp: false },
+      paymentMethodId: card === undefined ? null : id,
+    };
+  };
+  /** What the customer does in the browser with the secret: another card. */
+  const gives = async (of: SubscriptionToSetUp, card: TestCardName) => {
+    const made = await port().testBank?.createPaymentMethod({ card }, { idempotencyKey: newId('payment_method') });
+    if (made?.kind !== 'found') throw new Error('no card was made');
+    const { processorSetupIntentId } = await read(of);
+    const key = { idempotencyKey: newId('payment_method') };
+    return port().confirmSetupIntent(processorSetupIntentId ?? '', { paymentMethod: made.paymentMethodId }, key);
+  };
+  const answersBank = async (of: SubscriptionToSetUp, passed: boolean) =>
+    port().testBank?.authenticate((await read(of)).processorSetupIntentId ?? '', passed);
+  const told = async (of: SubscriptionToSetUp) => {
+    const rows = await using().test.admin<{ payload: Buffer }>(
+      "select payload from checkout.outbox where type = 'command.card.set_up' and aggregate_id = $1",
+      [(await read(of)).setupIntentId],
+    );
+    return rows.map(({ payload }) => fromBinary(EventSchema, payload).object.value);
+  };
+  const pass = ({ subscriptionId }: SubscriptionToSetUp, parts = 'next_check_at = now()') =>
+    using().test.admin(`update checkout.subscription_set_ups set ${parts} where subscription_id = $1`, [
+      subscriptionId,
+    ]);
+  const sweep = async () => {
+    const job = followSetUps(using().context);
+    while ((await job.run(new AbortController().signal)) === true);
+  };
+  const isOver = async (of: SubscriptionToSetUp, context?: Context) => {
+    await pass(of);
+    if (context === undefined) await sweep();
+    else await ask(of, {}, context).catch(() => undefined);
+  };
+  const secret = expect.stringMatching(/^seti_.*_secret_/);
+  /** The actions, and the set-up intents that the processor has made. */
+  const noting = () => {
+    const made = new Set<string>();
+    const context = using().contextWith((at) => ({
+      async createSetupIntent(input, call) {
+        const answer = await at.createSetupIntent(input, call);
+        if ('setupIntentId' in answer) made.add(answer.setupIntentId);
+        return answer;
+      },
+    }));
+    return { made, context };
+  };
+
+  describe('the card of a subscription that charges nothing yet', () => {
+    it('is given by its customer with a secret, becomes a payment method of theirs once, and billing is told once [SUB-9, D14.259]', async () => {
+      const { made, context } = noting();
+      const of = await subscriptionWith();
+      const first = await ask(of, {}, context);
+      expect(first).toEqual({ outcome: 'waits', clientSecret: secret });
+      expect(await ask(of, {}, context)).toEqual(first);
+      expect(made.size).toBe(1);
+      expect(await intentOf(of)).toMatchObject({ status: 'requires_payment_method', paymentMethodId: null });
+      await gives(of, 'hsa');
+      const { processorSetupIntentId: objectId = null } = await read(of);
+      const event = {
+        processor: 'sandbox',
+        eventId: newId('event'),
+        type: 'setup_intent.succeeded',
+        createdAt: new Date(),
+      };
+      await acceptProcessorEvent(context, using().scope, { ...event, objectId: objectId ?? '' });
+      await sweep();
+      const { savedCardId } = await read(of);
+      const saved = { outcome: 'saved', paymentMethodId: savedCardId, namedCardId: null };
+      expect(await findPaymentMethod(using().database, using().scope, savedCardId ?? '')).toMatchObject({
+        ...{ customerId: of.customerId, offSession: true, detachedAt: null, card: { hsaFsa: true } },
+      });
+      expect(await intentOf(of)).toMatchObject({ status: 'succeeded', paymentMethodId: savedCardId });
+      // The event again, a poll, and the request again.
+      await acceptProcessorEvent(context, using().scope, { ...event, objectId: objectId ?? '' });
+      await isOver(of);
+      expect(await ask(of)).toEqual(saved);
+      expect(await told(of)).toMatchObject([{ subscriptionId: of.subscriptionId, paymentMethodId: savedCardId }]);
+    });
+
+    it('is learned of without an event [D14.259]', async () => {
+      const of = await subscriptionWith();
+      await ask(of);
+      await gives(of, 'credit');
+      await sweep();
+      expect(await read(of)).toMatchObject({ status: 'waiting' });
+      await isOver(of);
+      expect(await read(of)).toMatchObject({ status: 'saved' });
+    });
+
+    it('needs no customer where its bank asks for none, and nothing where it was set up before [D14.259]', async () => {
+      const of = await subscriptionWith('credit');
+      expect(await ask(of)).toMatchObject({ outcome: 'saved', paymentMethodId: of.paymentMethodId });
+      expect(await told(of)).toEqual([]);
+      const next = { ...of, subscriptionId: newId('subscription') };
+      expect(await ask(next)).toEqual({ outcome: 'over' });
+      await expect(read(next)).rejects.toThrow('no set-up');
+    });
+
+    it.each<[string, TestCardName]>([
+      ['whose bank asks', 'authentication_required'],
+      ['that is declined', 'declined'],
+    ])('%s waits for its customer, who may give another one [D14.259]', async (_case, card) => {
+      const of = await subscriptionWith(card);
+      const waits = await ask(of);
+      expect(waits).toEqual({ outcome: 'waits', clientSecret: secret });
+      if (card === 'authentication_required') {
+        expect(await intentOf(of)).toMatchObject({ status: 'processing', paymentMethodId: of.paymentMethodId });
+        await answersBank(of, false);
+      }
+      expect(await ask(of)).toEqual(waits);
+      expect(await intentOf(of)).toMatchObject({ status: 'requires_payment_method' });
+      await gives(of, 'debit');
+      await isOver(of);
+      const { savedCardId } = await read(of);
+      expect(savedCardId).not.toBe(of.paymentMethodId);
+      expect(await told(of)).toMatchObject([
+        { paymentMethodId: savedCardId, namedPaymentMethodId: of.paymentMethodId },
+      ]);
+    });
+
+    it('whose bank asks is set up once its customer has authenticated [D14.259]', async () => {
+      const of = await subscriptionWith('authentication_required');
+      await ask(of);
+      await answersBank(of, true);
+      await isOver(of);
+      expect(await read(of)).toMatchObject({ status: 'saved', savedCardId: of.paymentMethodId });
+      expect(await told(of)).toMatchObject([{ paymentMethodId: of.paymentMethodId }]);
+    });
+
+    it.each([
+      ['setup_intents.create', 'drop_before'],
+      ['setup_intents.create', 'drop_after'],
+      ['setup_intents.create', 'error_before'],
+      ['setup_intents.confirm', 'drop_after'],
+      ['setup_intents.confirm', 'error_before'],
+      ['setup_intents.retrieve', 'drop_before'],
+    ])('has one set-up intent whatever becomes of %s: %s [D14.259]', async (call, kind) => {
+      const { made, context } = noting();
+      const of = await subscriptionWith('authentication_required');
+      await using().fault({ call, kind, times: 1 });
+      await ask(of, {}, context).catch((error) => expect(error).toMatchObject(unavailable));
+      // The job goes on with it, and so does the same request.
+      await isOver(of, context);
+      expect(await ask(of, {}, context)).toEqual({ outcome: 'waits', clientSecret: secret });
+      expect(made.size).toBe(1);
+    });
+
+    it('has one set-up intent of several requests at once [D14.259]', async () => {
+      const { made, context } = noting();
+      const of = await subscriptionWith();
+      await Promise.allSettled([1, 2, 3].map(() => ask(of, {}, context)));
+      expect(await ask(of, {}, context)).toEqual({ outcome: 'waits', clientSecret: secret });
+      expect(made.size).toBe(1);
+    });
+
+    const subscription = (of: SubscriptionToSetUp, status: string, card?: string) =>
+      create(SubscriptionSchema, {
+        ...{ subscriptionId: of.subscriptionId, customerId: of.customerId, status, createdAtMs: 1n },
+        ...{ currentPeriodStartMs: 1n, ...(card === undefined ? {} : { defaultPaymentMethodId: card }) },
+      });
+    const hears = (of: SubscriptionToSetUp, status: string, card?: string) =>
+      withTx(using().database, using().scope, (tx) => endSetUp(tx, using().scope, subscription(of, status, card)));
+
+    it.each<[string, (of: SubscriptionToSetUp) => Promise<unknown>]>([
+      ['its subscription has ended', (of) => hears(of, 'canceled').then(sweep)],
+      ['its subscription has another card', (of) => hears(of, 'trialing', newId('payment_method')).then(sweep)],
+      ['the first period is over', (of) => ask(of, { giveUp: true })],
+      ['its time is over', (of) => pass(of, 'next_check_at = now(), expires_at = now()').then(sweep)],
+    ])('is not set up any more once %s [D14.259]', async (_case, end) => {
+      const of = await subscriptionWith();
+      await ask(of);
+      await end(of);
+      expect(await read(of)).toMatchObject({ status: 'canceled' });
+      expect(await intentOf(of)).toMatchObject({ status: 'canceled' });
+      expect(await gives(of, 'credit')).toMatchObject({ kind: 'rejected' });
+      await isOver(of);
+      expect(await ask(of)).toEqual({ outcome: 'over' });
+      expect(await told(of)).toEqual([]);
+    });
+
+    it.each(['drop_after', 'error_before', 'drop_before'])(
+      'is not set up any more whatever becomes of the cancellation: %s [D14.259]',
+      async (kind) => {
+        const of = await subscriptionWith();
+        await ask(of);
+        await using().fault({ call: 'setup_intents.cancel', kind, times: 1 });
+        await hears(of, 'canceled');
+        await sweep();
+        await isOver(of);
+        expect(await read(of)).toMatchObject({ status: 'canceled' });
+      },
+    );
+
+    it('is saved where its customer was faster than the end [D14.259]', async () => {
+      const of = await subscriptionWith();
+      await ask(of);
+      await gives(of, 'credit');
+      expect(await ask(of, { giveUp: true })).toMatchObject({ outcome: 'saved' });
+      expect(await told(of)).toHaveLength(1);
+    });
+
+    it('goes on waiting when its subscription changes otherwise, or is heard of with the same card', async () => {
+      const named = await subscriptionWith('authentication_required');
+      const unnamed = await subscriptionWith();
+      for (const of of [named, unnamed]) await ask(of);
+      await hears(named, 'trialing', named.paymentMethodId ?? '');
+      await hears(unnamed, 'trialing');
+      for (const of of [named, unnamed]) expect(await read(of)).toMatchObject({ status: 'waiting', ends: false });
+    });
+
+    it('is begun neither by an end nor for a card that is gone', async () => {
+      const of = await subscriptionWith('credit');
+      expect(await ask(of, { giveUp: true })).toEqual({ outcome: 'over' });
+      await detachPaymentMethod(using().context, using().scope, of.paymentMethodId ?? '');
+      expect(await ask(of)).toEqual({ outcome: 'over' });
+      expect(await ask(of, { customerId: newId('customer') })).toEqual({ outcome: 'over' });
+      await expect(read(of)).rejects.toThrow('no set-up');
+    });
+
+    it('the table allows the moves of the state table, and no other', async () => {
+      const of = await subscriptionWith();
+      await ask(of);
+      const { states } = setUpStates;
+      for (const from of states) {
+        for (const to of states) {
+          const card = (status: string) => (status === 'saved' ? `'fpm_1'` : 'null');
+          const moves = using().test.admin(
+            `do $$ begin
+               alter table checkout.subscription_set_ups disable trigger guard_subscription_set_up;
+               update checkout.subscription_set_ups set status = '${from}', saved_payment_method_id = ${card(from)} where subscription_id = '${of.subscriptionId}';
+               alter table checkout.subscription_set_ups enable trigger guard_subscription_set_up;
+               update checkout.subscription_set_ups set status = '${to}', saved_payment_method_id = ${card(to)} where subscription_id = '${of.subscriptionId}';
+             end $$`,
+          );
+          if (from === to || setUpStates.canMove(from, to)) await moves;
+          else await expect(moves, `${from} to ${to}`).rejects.toThrow('a set-up does not move');
+        }
+      }
+      await using().test.admin(
+        `do $$ begin
+           alter table checkout.subscription_set_ups disable trigger guard_subscription_set_up;
+           update checkout.subscription_set_ups set status = 'waiting', saved_payment_method_id = null where subscription_id = '${of.subscriptionId}';
+           alter table checkout.subscription_set_ups enable trigger guard_subscription_set_up;
+         end $$`,
+      );
+      for (const change of [
+        "processor_setup_intent_id = 'seti_2'",
+        "payment_method_id = 'fpm_2'",
+        "setup_intent_id = 'fsi_2'",
+      ]) {
+        await expect(pass(of, change)).rejects.toThrow('stays what it is');
+      }
+      await expect(pass(of, "status = 'saved'")).rejects.toThrow('saved_has_its_card');
+    });
+  });
+}
