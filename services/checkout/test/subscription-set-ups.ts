@@ -241,10 +241,10 @@ export function subscriptionSetUpTests(using: () => ChargingFixture): void {
     it('goes on waiting when its subscription changes otherwise, or is heard of with the same card', async () => {
       const named = await subscriptionWith('authentication_required');
       const unnamed = await subscriptionWith();
-      for (const of of [named, unnamed]) await ask(of);
+      for (const one of [named, unnamed]) await ask(one);
       await hears(named, 'trialing', named.paymentMethodId ?? '');
       await hears(unnamed, 'trialing');
-      for (const of of [named, unnamed]) expect(await read(of)).toMatchObject({ status: 'waiting', ends: false });
+      for (const one of [named, unnamed]) expect(await read(one)).toMatchObject({ status: 'waiting', ends: false });
     });
 
     it('is begun neither by an end nor for a card that is gone', async () => {
