@@ -5,7 +5,7 @@ import { comparisonText, processesText, statementsText } from './compare/compari
 import { type ComparisonRow, runComparison } from './compare/run-comparison.ts';
 import { growthDocument, growthText } from './growth/growth-text.ts';
 import { runGrowth } from './growth/run-growth.ts';
-import { describeMachine } from './machine.ts';
+import { describeMachine, describeRun } from './machine.ts';
 import { NotUnderstood } from './not-understood.ts';
 import { type Comparison, type Options, readOptions } from './options.ts';
 import { costsTable, resultsText, tableOf } from './report.ts';
@@ -32,7 +32,7 @@ async function measureAll(options: Options): Promise<void> {
     process.stdout.write(`${[describeMachine(), tableOf(rows), costsTable(rows)].filter(Boolean).join('\n\n')}\n`);
   if (options.write) {
     const path = join(import.meta.dirname, '..', 'RESULTS.md');
-    writeFileSync(path, resultsText(rows, describeMachine(), options.sizes.rounds));
+    writeFileSync(path, resultsText(rows, describeRun(), options.sizes.rounds));
   }
 }
 

@@ -51,14 +51,14 @@ export function costsTable(rows: readonly Row[]): string {
   return lines.length === 0 ? '' : tableText(head, lines);
 }
 
-/** The text of RESULTS.md. */
-export function resultsText(rows: readonly Row[], machine: string, rounds: number): string {
+/** The text of RESULTS.md. `run` says when and on what it was measured. */
+export function resultsText(rows: readonly Row[], run: string, rounds: number): string {
   return `# What was measured
 
 Written by \`npm run bench -- --write\`: ratios of one run, each the median of ${rounds} rounds in which both sides took turns. What the operations
 and their goals are stands in [README.md](README.md). A cross marks what does not reach its goal.
 
-Machine: ${machine}
+Measured on ${run}
 
 ${[tableOf(rows), costsTable(rows)].filter(Boolean).join('\n\n')}
 `;

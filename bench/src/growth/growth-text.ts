@@ -1,4 +1,4 @@
-import { describeMachine } from '../machine.ts';
+import { describeRun } from '../machine.ts';
 import { rounded, tableText } from '../table.ts';
 import { type GrowthReport, type GrowthRow, grows } from './row.ts';
 
@@ -30,7 +30,7 @@ export function growthDocument(report: GrowthReport, topology: string, [few, man
 Written by \`npm run bench -- --only growth --write\`: what an operation costs in an account of ${count(many)} records of each kind, by what it costs in
 one of ${count(few)}. [README.md](README.md#growth) says how it is measured. A cross marks a row past its goal: ${over.length} of ${report.rows.length}.
 
-Machine: ${describeMachine()}, ${topology}
+Measured on ${describeRun()}, ${topology}
 
 ${growthText(report).replace(/\n(?!\|)/g, '\n\n- ')}
 `;
