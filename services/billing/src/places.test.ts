@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { openPlaces } from './places.ts';
+import { openAdaptivePlaces, openPlaces } from './places.ts';
 
 /** Work that waits, and what has begun of it. */
 function begun() {
@@ -39,4 +39,28 @@ it('places are taken in the order of asking, by as much work as has room, and gi
   expect((await end('more than there are')).at(-1)).toBe('last');
   await end('last');
   await Promise.all([...all, last]);
+});
+
+it('places grow in number while work is fast, up to a limit, and shrink when it is slow', async () => {
+  const { names, work, end } = begun();
+  let nowMs = 0;
+  const places = openAdaptivePlaces({ least: 2, most: 4, fastMs: 100 }, () => nowMs);
+  const all = Array.from({ length: 20 }, (_, at) => places.use(1, work(String(at))));
+  await new Promise((resolve) => setImmediate(resolve));
+  const running = () => names.length - ended;
+  let ended = 0;
+  const endNext = async (afterMs: number) => {
+    nowMs += afterMs;
+    await end(names[ended] ?? '');
+    ended += 1;
+    return running();
+  };
+  expect(running()).toBe(2);
+  expect(await endNext(100)).toBe(3);
+  expect([await endNext(0), await endNext(0), await endNext(0)]).toEqual([4, 4, 4]);
+  // Of four that are slow, the first two leave their places to no other.
+  expect([await endNext(101), await endNext(0), await endNext(0)]).toEqual([3, 2, 2]);
+  while (ended < 20) await endNext(0);
+  expect(names).toHaveLength(20);
+  await Promise.all(all);
 });

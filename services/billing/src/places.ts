@@ -9,6 +9,42 @@ export interface Places {
 
 /** Opens places that are all free. */
 export function openPlaces(most: number): Places {
+  return openChangingPlaces(most).places;
+}
+
+/** How many places there are, by how long work takes that has one. */
+export interface PlaceLimits {
+  readonly least: number;
+  readonly most: number;
+  readonly fastMs: number;
+}
+
+/**
+ * Opens the least number of places. Work that ends within `fastMs` opens one more, up to the most; slower work closes half of them, down to the least. So work
+ * that waits for a slow server, or for a machine that has other things to do, gets few places.
+ */
+export function openAdaptivePlaces(limits: PlaceLimits, nowMs = () => performance.now()): Places {
+  const { least, most, fastMs } = limits;
+  const { places, change } = openChangingPlaces(least);
+  let open = least;
+  return {
+    use: (count, work) =>
+      places.use(count, async (done) => {
+        const begunAtMs = nowMs();
+        try {
+          return await work(done);
+        } finally {
+          const isFast = nowMs() - begunAtMs <= fastMs;
+          const now = isFast ? Math.min(most, open + 1) : Math.max(least, Math.floor(open / 2));
+          change(now - open);
+          open = now;
+        }
+      }),
+  };
+}
+
+function openChangingPlaces(first: number): { readonly places: Places; readonly change: (by: number) => void } {
+  let most = first;
   let free = most;
   const waiting: { readonly count: number; readonly begin: () => void }[] = [];
 
@@ -20,7 +56,7 @@ export function openPlaces(most: number): Places {
     }
   }
 
-  return {
+  const places: Places = {
     async use(count, work) {
       let taken = Math.min(count, most);
       const giveBack = (places: number) => {
@@ -37,6 +73,15 @@ export function openPlaces(most: number): Places {
       } finally {
         giveBack(taken);
       }
+    },
+  };
+  return {
+    places,
+    // What is taken stays taken: with fewer places nothing begins until as many are given back.
+    change(by) {
+      most += by;
+      free += by;
+      beginNext();
     },
   };
 }

@@ -6,14 +6,15 @@ import { runDueSteps } from '../actions/run-due-steps.ts';
 import { runDueJob } from '../actions/wake-when-due.ts';
 import { boundedSignal } from '../bounded-signal.ts';
 import type { Context } from '../context.ts';
-import { openPlaces } from '../places.ts';
+import { openAdaptivePlaces, openPlaces } from '../places.ts';
 import { claimDue, claimDueOfAccounts, type DueSubscription, nextDueAt } from '../store/due-subscriptions.ts';
 
-// What one look takes, and what a process works on at a time: two groups, each of one account, of which one writes while the other waits for the processor.
+// What one look takes, and what a process works on at a time: four groups, each of one account, of which some write while the others wait for the processor.
 const mostAtOnce = 2 * maxGroupSize;
-const atOnce = 2 * maxGroupSize;
-// Charges that wait for the processor at a time: one that takes 200 ms is asked for forty a second, which leaves the machine to what customers ask for.
-const chargesAtOnce = maxGroupSize;
+const atOnce = 4 * maxGroupSize;
+// Charges at a time. A processor that takes 200 ms, and is asked twice for each, charges forty a second, which leaves the machine to what customers ask for. Where all
+// of a charge takes less than 250 ms, processor and machine can do more.
+const chargesAtOnce = { least: maxGroupSize, most: 3 * maxGroupSize, fastMs: 250 };
 // When a look finds as many as it may take, accounts with fewer due are given their turn: so many accounts in a look, and so many of each.
 const accountsAtOnce = 50;
 const eachOfThem = maxGroupSize;
@@ -68,7 +69,7 @@ export async function runDueSubscriptions(
 
 async function runEach(context: Context, due: DueSubscription[], until: Date, signal: AbortSignal): Promise<number> {
   let done = 0;
-  const [places, charges] = [openPlaces(atOnce), openPlaces(chargesAtOnce)];
+  const [places, charges] = [openPlaces(atOnce), openAdaptivePlaces(chargesAtOnce)];
   await Promise.all(
     groupsOf(due).map(({ scope, ids }) =>
       places.use(ids.length, async (onGivenBack) => {
