@@ -290,9 +290,29 @@ describe('a customer on a test clock', () => {
     const canceled = await create('set-up-four', end);
     await api.ok('DELETE', `/v1/subscriptions/${canceled.subscription_id}`, {});
     await waitUntil(async () => (await ofCustomer())[0]?.status === 'canceled');
+    // A browser gives a card with the secret, and the trial's end charges it.
+    const given = await create('set-up-five', end);
+    const { url: origin } = eligo.processor;
+    const reply = await fetch(`${origin}/fields/set_ups`, {
+      ...{ method: 'POST', headers: { 'content-type': 'application/json', origin } },
+      body: JSON.stringify({
+        client_secret: record(given, 'client_secret').setup_secret,
+        payment_method: 'pm_card_visa',
+      }),
+    });
+    expect(await reply.json()).toEqual({ status: 'succeeded' });
     await advance(clock, '2027-02-14T00:00:01Z');
+    const paid = await read(given);
+    expect(paid).toMatchObject({ status: 'active', default_payment_method: expect.stringMatching(/^fpm_/) });
+    expect((await api.get(`/v1/invoices/${paid.latest_invoice}`)).body).toMatchObject({
+      invoice: { status: 'paid', amount_paid: 2_000 },
+    });
+    expect((await api.get(`/v1/payment_methods/${paid.default_payment_method}`)).body).toMatchObject({
+      payment_method: { customer },
+    });
     expect(await read(without)).toMatchObject({ status: 'canceled', default_payment_method: null });
-    expect(await ofCustomer()).toMatchObject([{ status: 'canceled' }, { status: 'canceled' }, { status: 'succeeded' }]);
+    const { length: ofAll } = await ofCustomer();
+    expect(ofAll).toBe(4);
   });
 
   it('goes forward only [RUN-5]', async () => {

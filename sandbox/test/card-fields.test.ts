@@ -87,6 +87,35 @@ describe('the card fields', () => {
     expect((await fetch(`${url}/fields/challenge?parent=*`)).status).toBe(400);
   });
 
+  test('set a card up for who has the client secret of a set-up intent, once [D14.259]', async () => {
+    const { url } = await newSandbox();
+    const stripe = sdk(url, account);
+    const customer = await stripe.customers.create({});
+    const setup = await stripe.setupIntents.create({ customer: customer.id });
+    const other = await stripe.setupIntents.create({ customer: customer.id });
+    const intent = await stripe.paymentIntents.create({ amount: 1000, currency: 'usd' });
+    const { id } = (await (await tokenize(url, typed)).json()) as { id: string };
+    const give = (client_secret: unknown, payment_method: unknown, headers: Record<string, string> = {}) =>
+      fetch(`${url}/fields/set_ups`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', origin: url, ...headers },
+        body: JSON.stringify({ client_secret, payment_method }),
+      });
+    for (const wrong of [`${setup.id}_secret_guess`, setup.id, intent.client_secret, undefined]) {
+      expect((await give(wrong, id)).status).toBe(400);
+    }
+    expect((await give(setup.client_secret, 'pm_unknown')).status).toBe(400);
+    expect((await give(setup.client_secret, id, { origin: 'https://pay.example' })).status).toBe(403);
+    expect((await give(setup.client_secret, 'pm_card_chargeDeclined')).status).toBe(402);
+    const given = await give(setup.client_secret, id);
+    expect([given.status, await given.json()]).toEqual([200, { status: 'succeeded' }]);
+    expect(await stripe.setupIntents.retrieve(setup.id)).toMatchObject({ status: 'succeeded', payment_method: id });
+    expect(await stripe.paymentMethods.retrieve(id)).toMatchObject({ customer: customer.id });
+    expect((await give(setup.client_secret, id)).status).toBe(400);
+    const asked = await give(other.client_secret, 'pm_card_authenticationRequired');
+    expect(await asked.json()).toEqual({ status: 'requires_action' });
+  });
+
   test('refuse what is no test card, is incomplete or has expired', async () => {
     const { url } = await newSandbox();
     const other = await tokenize(url, { ...typed, number: '4111111111111111' });

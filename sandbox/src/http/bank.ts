@@ -1,4 +1,5 @@
 import { approve, decline } from '../api/intent-confirmation.ts';
+import { usablePaymentMethod } from '../api/payment-methods.ts';
 import type { Call } from '../api/route.ts';
 import { confirmSetupIntent } from '../api/setup-intents.ts';
 import { invalidRequest, missingRecord } from '../refusal.ts';
@@ -10,6 +11,8 @@ import type { Records } from '../store/records.ts';
 export interface Bank {
   /** The shopper passes the bank's check, or fails it; answers with the intent as it then is. */
   authenticate(id: string, passed: boolean): Promise<string>;
+  /** Confirms a set-up intent with a card that its customer gave in a browser; answers with the intent as it then is. */
+  setUp(id: string, paymentMethod: string): Promise<string>;
   /** The intent whose client secret this is; throws for any other text. */
   intentOf(clientSecret: string): string;
 }
@@ -45,6 +48,15 @@ export function openBank(parts: BankParts): Bank {
         throw invalidRequest('The client secret is not that of an intent.');
       }
       return id;
+    },
+    async setUp(id, paymentMethod) {
+      const found = records.locate('setup_intent', id);
+      if (found === undefined) throw missingRecord('setup_intent', id);
+      return actOn(parts, found.account, (call) => {
+        const setup = call.records.need('setup_intent', call.account, id);
+        const method = usablePaymentMethod(call, paymentMethod, setup.customer);
+        return JSON.stringify(shape('setup_intent', confirmSetupIntent(call, { ...setup, paymentMethod: method.id })));
+      });
     },
     async authenticate(id, passed) {
       const found = locate(id);

@@ -21,13 +21,14 @@ const accountForm = /^acct_[A-Za-z0-9]{8,64}$/;
 
 /**
  * The card fields of the sandbox: a document for a frame in the checkout page of a shop, and the call by which it makes a payment method. A number that is
- * typed there is sent to this origin alone. As with a publishable key, who knows an account may make payment methods in it, and nothing else. A second
- * document is the bank's, which asks the shopper to authenticate: it needs the client secret of the intent.
+ * typed there is sent to this origin alone. As with a publishable key, who knows an account may make payment methods in it, and nothing else. Who has the client
+ * secret of a set-up intent may set such a card up. A second document is the bank's, which asks the shopper to authenticate: it needs the client secret of the intent.
  */
 export function cardFields(executor: Executor, bank: Bank) {
   return async (request: IncomingMessage, path: string, query: string, body: string): Promise<FieldsAnswer> => {
     const name = path.slice(fieldsPrefix.length);
     if (request.method === 'POST' && name === 'payment_methods') return tokenize(executor, request, body);
+    if (request.method === 'POST' && name === 'set_ups') return setUp(bank, request, body);
     if (request.method === 'POST' && name === 'authentications') return authenticate(bank, request, body);
     if (request.method !== 'GET') throw new Refusal(405, { type: 'invalid_request_error', message: 'Not allowed.' });
     const parameters = new URLSearchParams(query);
@@ -131,6 +132,17 @@ async function authenticate(bank: Bank, request: IncomingMessage, body: string):
   }
   await bank.authenticate(bank.intentOf(secret), outcome === 'success');
   return { status: 200, body: '{}', headers: { ...sniffed, 'Cache-Control': 'no-store' } };
+}
+
+// The customer sets a card up. Who has the set-up intent's client secret is that customer.
+async function setUp(bank: Bank, request: IncomingMessage, body: string): Promise<FieldsAnswer> {
+  refuseStrangers(request);
+  const { client_secret: secret, payment_method: method } = readJson(body) as Record<string, unknown>;
+  if (typeof secret !== 'string' || typeof method !== 'string' || !secret.startsWith('seti_')) {
+    throw invalidRequest('A set-up needs the client secret of a set-up intent and a payment method.');
+  }
+  const { status } = JSON.parse(await bank.setUp(bank.intentOf(secret), method)) as { status: string };
+  return { status: 200, body: JSON.stringify({ status }), headers: { ...sniffed, 'Cache-Control': 'no-store' } };
 }
 
 async function tokenize(executor: Executor, request: IncomingMessage, body: string): Promise<FieldsAnswer> {

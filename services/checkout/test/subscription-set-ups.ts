@@ -7,6 +7,7 @@ import { newId } from '@eligo/values';
 import { describe, expect, it } from 'vitest';
 import { acceptProcessorEvent } from '../src/actions/accept-processor-event.ts';
 import { detachPaymentMethod } from '../src/actions/attach-payment-method.ts';
+import { createCustomer } from '../src/actions/create-customer.ts';
 import { endSetUp } from '../src/actions/end-set-up.ts';
 import { type SubscriptionToSetUp, setUpSubscription } from '../src/actions/set-up-subscription.ts';
 import type { Context } from '../src/context.ts';
@@ -114,6 +115,24 @@ export function subscriptionSetUpTests(using: () => ChargingFixture): void {
       await isOver(of);
       expect(await ask(of)).toEqual(saved);
       expect(await told(of)).toMatchObject([{ subscriptionId: of.subscriptionId, paymentMethodId: savedCardId }]);
+    });
+
+    it('is set up in live mode as in test mode, each mode by itself', async () => {
+      const live = { ...using().scope, testMode: false };
+      const { customerId } = await createCustomer(using().context, live, {
+        ...{ firstName: null, lastName: null, email: null, phone: null, employer: null, shipping: null, metadata: {} },
+        testClockId: null,
+      });
+      const of = { subscriptionId: newId('subscription'), customerId, expiresInMs: aMonthMs, giveUp: false };
+      const asked = { ...of, paymentMethodId: null };
+      expect(await setUpSubscription(using().context, live, asked)).toEqual({ outcome: 'waits', clientSecret: secret });
+      expect(await findSetUp(using().database, using().scope, of.subscriptionId)).toBeUndefined();
+      const { processorSetupIntentId: id } = (await findSetUp(using().database, live, of.subscriptionId)) ?? {};
+      const input = { paymentMethod: 'pm_card_visa' };
+      await using()
+        .context.processors.of(live)
+        .confirmSetupIntent(id ?? '', input, { idempotencyKey: 'live card' });
+      expect(await setUpSubscription(using().context, live, asked)).toMatchObject({ outcome: 'saved' });
     });
 
     it('is learned of without an event [D14.259]', async () => {

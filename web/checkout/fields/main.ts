@@ -13,6 +13,8 @@ import type { Refusal, ToFields } from './protocol.ts';
 import { fieldStrings } from './strings.ts';
 
 const account = query.get('account') ?? '';
+/** Of a set-up intent that the card is for: it is set up before the page has its identifier. */
+const clientSecret = location.hash.slice(1);
 let language: 'en' | 'es' = firstLanguage;
 let strings = fieldStrings[language];
 /** For trying Eligo out: the sandbox's own cards are no secret. */
@@ -91,16 +93,15 @@ async function tokenize(request: number): Promise<void> {
     return refuse('incomplete');
   }
   try {
-    const response = await fetch('payment_methods', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ account, ...cardOf(inputs.number.value, inputs.expiry.value, inputs.cvc.value) }),
-      signal: AbortSignal.timeout(15_000),
-    });
-    const answer = (await response.json()) as { id?: string };
-    if (response.ok && answer.id !== undefined) {
+    const card = cardOf(inputs.number.value, inputs.expiry.value, inputs.cvc.value);
+    let response = await send('payment_methods', { account, ...card });
+    const { id } = (await response.json()) as { id?: string };
+    if (response.ok && clientSecret !== '') {
+      response = await send('set_ups', { client_secret: clientSecret, payment_method: id });
+    }
+    if (response.ok && id !== undefined) {
       sayOfCard(undefined);
-      return say({ from: 'card-fields', kind: 'tokenized', request, id: answer.id });
+      return say({ from: 'card-fields', kind: 'tokenized', request, id });
     }
     const reason = response.status < 500 ? 'declined' : 'unreachable';
     sayOfCard(reason);
@@ -110,6 +111,15 @@ async function tokenize(request: number): Promise<void> {
     sayOfCard('unreachable');
     refuse('unreachable');
   }
+}
+
+function send(path: string, body: object): Promise<Response> {
+  return fetch(path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(15_000),
+  });
 }
 
 function addField(name: Field, autocomplete: AutoFill, maxLength: number): HTMLInputElement {
