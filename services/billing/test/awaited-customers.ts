@@ -82,12 +82,22 @@ export function awaitedCustomerTests(using: () => Creation): void {
       expect(replayed.paymentSecret).toBeUndefined();
     });
 
-    it('becomes active with its events once checkout says that the customer has authenticated, and is asked for nothing before [D14.115]', async () => {
+    it('becomes active with its events once checkout says that the customer has authenticated, and is asked for a few times before [D14.115]', async () => {
       const { subscriptionId: id } = await make({ defaultPaymentMethodId: asking() });
       const { asked } = on.peers;
-      await runAt('2026-04-01T22:59:00.000Z');
+      await runAt('2026-04-01T00:04:00.000Z');
       expect(on.peers.asked).toBe(asked);
-      expect((await read(id)).subscription).toMatchObject({ status: 'incomplete', paymentAt: null, heldUntil: null });
+      for (const [at, times] of [
+        ['2026-04-01T00:05:00.000Z', 1],
+        ['2026-04-01T00:09:00.000Z', 1],
+        ['2026-04-01T00:10:00.000Z', 2],
+        ['2026-04-01T12:00:00.000Z', 3],
+        ['2026-04-01T22:59:00.000Z', 3],
+      ] as const) {
+        await runAt(at);
+        expect([at, on.peers.asked]).toEqual([at, asked + times]);
+      }
+      expect((await read(id)).subscription).toMatchObject({ status: 'incomplete', heldUntil: null });
       const told = await tell(id, 'succeeded');
       const { subscription, invoice } = await read(id);
       expect(subscription).toMatchObject({ status: 'active', expiresAt: null, paymentAt: null });
@@ -282,7 +292,20 @@ export function awaitedCustomerTests(using: () => Creation): void {
       const { invoice } = await read(id);
       const refused = payInvoice(on.context, callOf(scope), invoice.id, undefined);
       await expect(refused).rejects.toMatchObject({ code: 'authentication_required' });
-      expect((await read(id)).subscription).toMatchObject({ status: 'incomplete', paymentAt: null });
+      // It is asked for again as if nobody had paid.
+      const paymentAt = new Date('2026-04-01T00:05:00.000Z');
+      expect((await read(id)).subscription).toMatchObject({ status: 'incomplete', paymentAt });
+    });
+
+    it('becomes active within minutes if checkout never says so, as a process of the release before does not', async () => {
+      const card = asking();
+      const { subscriptionId: id } = await make({ defaultPaymentMethodId: card });
+      on.peers.behave(card, 'pays');
+      await runAt('2026-04-01T00:05:00.000Z');
+      const { subscription, invoice } = await read(id);
+      expect(subscription).toMatchObject({ status: 'active', expiresAt: null, paymentAt: null });
+      expect(invoice).toMatchObject({ status: 'paid' });
+      expect(on.peers.takenOf(invoice.id)).toBe(invoice.amountPaidCents);
     });
   });
 }

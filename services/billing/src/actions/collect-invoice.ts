@@ -55,7 +55,9 @@ export async function collectInvoice(
   throw new Error(`Subscription ${id} took more than ${mostCharges} charges for one invoice`);
 }
 
-// Checkout's command has it charged again once there is an outcome: the command changes the subscription, and one that has changed does not begin to wait.
+// Checkout's command has it charged again once there is an outcome: the command changes the subscription, and one that has changed does not begin to wait. A process of the release
+// before this one settles without the command, so billing asks as well: after five minutes, and again each time that it has waited as long again. A test clock is
+// asked for when the partner asks, and at its end: its hours pass in a moment.
 async function waitForCustomer(
   { database }: Context,
   scope: Scope,
@@ -65,10 +67,15 @@ async function waitForCustomer(
   return withTx(database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, id);
     if (before?.version !== version) return false;
-    wakeWhenDue(tx, await saveSubscription(tx, scope, before, { ...before, paymentAt: null, heldUntil: null }), at);
+    const waitedMs = at.getTime() - before.createdAt.getTime();
+    const askAt = new Date(at.getTime() + Math.max(waitedMs, soonestAskMs));
+    const paymentAt = before.testClockId === null ? askAt : null;
+    wakeWhenDue(tx, await saveSubscription(tx, scope, before, { ...before, paymentAt, heldUntil: null }), at);
     return true;
   });
 }
+
+const soonestAskMs = 5 * 60_000;
 
 async function pendingOrNext(
   context: Context,

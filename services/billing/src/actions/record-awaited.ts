@@ -30,6 +30,8 @@ export async function recordAwaited(
   const subscription = await lockSubscription(tx, scope, subscriptionId);
   if (subscription?.status !== 'incomplete' || status === 'declined') return;
   const at = await timeOnClock(tx, scope, clock, subscription.testClockId);
-  const paymentAt = subscription.paymentAt ?? at;
+  // Not when it would have been asked for.
+  const due = subscription.paymentAt;
+  const paymentAt = due !== null && due < at ? due : at;
   wakeWhenDue(tx, await saveSubscription(tx, scope, subscription, { ...subscription, paymentAt }), at);
 }
