@@ -21,8 +21,16 @@ export type GrowthRequest = (about: {
   readonly records: GrowthRecords;
   readonly copy: number;
   readonly id?: string | undefined;
+  /** The record that the step before has answered. */
+  readonly made?: MadeRecord | undefined;
   readonly fields?: Partial<ExampleReferences> | undefined;
 }) => string;
+
+/** A record that a step of a case has made. */
+export interface MadeRecord {
+  readonly envelope: string;
+  readonly record: Readonly<Record<string, unknown>>;
+}
 
 /** What requests refer to: the records of which an account's others are copies. */
 export interface GrowthRecords extends SeededRecords {
@@ -48,13 +56,7 @@ export const notMeasured: Readonly<Record<string, string>> = {
   'test_helpers.fail_refund': 'speaks to the sandbox',
   'test_helpers.succeed_refund': 'speaks to the sandbox',
   'subscriptions.resend_receipts': 'costs a mail',
-  'subscriptions.pause': 'needs a subscription that a session has paid for, for each request',
-  'subscriptions.resume': 'needs a subscription that is paused, for each request',
   'invoices.get_document': 'has a limit of requests a minute',
-  'invoices.pay': 'needs an invoice that is open, which a card that declines leaves',
-  'invoices.void': 'needs an invoice that is open, which a card that declines leaves',
-  'test_clocks.advance': 'does what the subscriptions of the clock make due',
-  'test_clocks.delete': 'ends what belongs to the clock',
   'files.create': 'an account has a bounded number of files',
   'webhooks.create': 'an account has a bounded number of endpoints',
   'webhooks.update': 'an account has a bounded number of endpoints',
@@ -77,6 +79,12 @@ const madeBy: Readonly<Record<string, readonly string[]>> = {
   'test_helpers.complete_checkout_session': ['checkout_sessions.create'],
   'test_helpers.expire_checkout_session': ['checkout_sessions.create'],
   'subscriptions.cancel': ['subscriptions.create'],
+  'subscriptions.pause': ['subscriptions.create', 'invoices.pay'],
+  'subscriptions.resume': ['subscriptions.create', 'invoices.pay', 'subscriptions.pause'],
+  'invoices.pay': ['subscriptions.create'],
+  'invoices.void': ['subscriptions.create'],
+  'test_clocks.advance': ['test_clocks.create'],
+  'test_clocks.delete': ['test_clocks.create'],
 };
 
 /** Where an account may have fewer at once than the bench has connections. */
@@ -162,6 +170,7 @@ const cursorKinds: Readonly<Record<string, IdKind>> = {
   'consumer_invoices.list': 'invoice',
   'events.list': 'event',
   'receipts.list': 'receipt',
+  'test_clocks.list': 'test_clock',
 };
 
 /** Routes that are about a session that is paid, not an open one. */
@@ -209,12 +218,13 @@ export function routeOf(id: string): Route {
 
 /** The request of a route about a copy of the template, with the bodies that the contract's probes send. */
 export function requestOf(route: Route, query: (own: Own) => string = () => ''): GrowthRequest {
-  return ({ records, copy, id, fields }) => {
+  return ({ records, copy, id, fields, made }) => {
     const own: Own = (kind) => copyOf(records.own[kind] ?? missing(`${route.id}: a ${kind}`), copy);
     const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => {
       if (id !== undefined) return id;
       if (aboutPaid.has(route.id)) return copyOf(records.paidSession, copy);
       const kind = route.params[name] ?? missing(`${route.id}: the kind of ${name}`);
+      if (made !== undefined) return idIn(made, kind);
       // Endpoints are not copied.
       return kind === 'webhook_endpoint' ? (records.own[kind] ?? '') : own(kind);
     });
@@ -223,6 +233,12 @@ export function requestOf(route: Route, query: (own: Own) => string = () => ''):
     const content = body === undefined ? undefined : { body, idempotencyKey: randomUUID() };
     return requestText(route.method, `${path}${query(own)}`, records.apiKey, content ?? emptyOf(route));
   };
+}
+
+// Its own identifier, or that of a record that it names: the invoice of a subscription, or the subscription of an invoice.
+function idIn({ envelope, record }: MadeRecord, kind: string): string {
+  const id = record[kind === envelope ? `${kind}_id` : kind] ?? record[`latest_${kind}`];
+  return typeof id === 'string' ? id : missing(`an answer with a ${envelope}: a ${kind}`);
 }
 
 type Own = (kind: IdKind) => string;

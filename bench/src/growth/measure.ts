@@ -7,7 +7,7 @@ import type { Worker } from '../processes/worker.ts';
 import { quiet } from '../quiet.ts';
 import { median } from '../rounds.ts';
 import { whileThawed } from './background.ts';
-import type { GrowthCase, GrowthRecords, GrowthRequest } from './cases.ts';
+import type { GrowthCase, GrowthRecords, GrowthRequest, MadeRecord } from './cases.ts';
 import { readsDuring, readsOfOne, type StatementReads } from './reads.ts';
 
 /** One of the two accounts that a case is measured on. */
@@ -170,26 +170,24 @@ async function textsOf({ installation, records, makes, request }: GrowthSide, pe
   const lists = Array.from({ length: pace.connections }, (_, connection) =>
     Array.from({ length: perConnection }, (__, at) => 1 + ((connection * perConnection + at) % copies)),
   );
-  const texts = (one: GrowthRequest, ids: readonly string[] = []) =>
+  const texts = (one: GrowthRequest, made: readonly MadeRecord[] = []) =>
     lists.map((list, connection) =>
-      list.map((copy, at) => one({ records, copy, id: ids[connection * perConnection + at] })),
+      list.map((copy, at) => one({ records, copy, made: made[connection * perConnection + at] })),
     );
-  let ids: string[] | undefined;
+  let made: MadeRecord[] | undefined;
   for (const one of makes) {
-    const made = await pace.load.ask('bodies', {
+    const bodies = await pace.load.ask('bodies', {
       port: installation.port,
       connections: pace.connections,
-      requests: { kind: 'each', texts: texts(one, ids) },
+      requests: { kind: 'each', texts: texts(one, made) },
     });
-    ids = made.map(idOf);
+    made = bodies.map(madeIn);
   }
-  return texts(request, ids);
+  return texts(request, made);
 }
 
-// Every record that a case makes is answered under its envelope, with an identifier of that name.
-function idOf(body: string): string {
+// Every record that a case makes is answered under its envelope.
+function madeIn(body: string): MadeRecord {
   const [[envelope, record] = ['', {}]] = Object.entries(JSON.parse(body) as Record<string, Record<string, unknown>>);
-  const id = record[`${envelope}_id`];
-  if (typeof id !== 'string') throw new Error(`an answer without ${envelope}_id`);
-  return id;
+  return { envelope, record };
 }
