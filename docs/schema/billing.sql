@@ -774,6 +774,7 @@ create policy account_scope on test_clocks for all to public
 create policy finder_reads on test_clocks for select to eligo_finder
   using (true);
 CREATE INDEX test_clocks_advancing ON billing.test_clocks USING btree (account_id, test_mode, id) WHERE (status = 'advancing'::text);
+CREATE INDEX test_clocks_there ON billing.test_clocks USING btree (account_id, test_mode, id) WHERE (deleted_at IS NULL);
 CREATE TRIGGER guard_test_clock BEFORE UPDATE ON billing.test_clocks FOR EACH ROW EXECUTE FUNCTION guard_test_clock();
 grant insert, select, update on test_clocks to eligo_billing;
 grant select on test_clocks to eligo_finder;

@@ -67,7 +67,7 @@ describe('a customer on a test clock', () => {
     expect(await read()).toMatchObject({ status: 'canceled', canceled_at: '2027-02-28T00:00:00.000Z' });
   });
 
-  it('has subscriptions that renew by that clock: each period once, the eligible part on the health card, dunned when a card is declined [D14.90, D14.91, D14.93]', async () => {
+  it('has subscriptions that renew by that clock: each period once, the eligible part on the health card, dunned when a card is declined [INV-2, INV-4, D14.90, D14.91, D14.93]', async () => {
     const clock = await clockAt('2027-01-31T00:00:00Z');
     const customer = await newCustomer(api, { test_clock: clock });
     const [card, other] = [await newCard(api, customer, 'hsa'), await newCard(api, customer, 'credit')];
@@ -106,6 +106,13 @@ describe('a customer on a test clock', () => {
         ...{ subscription: id, period_start: `${day}T00:00:00.000Z`, paid_at: `${day}T00:00:00.000Z` },
       })),
     );
+    // The consumer's list gives a batch by identifiers, without what it leaves out.
+    const [february, , april] = renewed.map((one) => text(one, 'invoice_id'));
+    const asked = `/v1/consumer/subscriptions/${id}/invoices?invoice_ids[]=${february}&invoice_ids[]=${april}`;
+    const batch = records((await api.get(asked)).body, 'invoices');
+    expect(batch.map(({ invoice_id }) => invoice_id)).toEqual([april, february]);
+    const left = ['payment_intent', 'customer', 'subscription', 'paid_at'];
+    expect(batch.flatMap((one) => left.filter((field) => field in one))).toEqual([]);
     const taken = async () => {
       const charges = records(await eligo.sandbox('GET', '/sandbox/charges?limit=1000'), 'data');
       const ids = new Set(renewed.map(({ invoice_id }) => invoice_id));
@@ -183,6 +190,17 @@ describe('a customer on a test clock', () => {
     expect(await api.post('/v1/subscriptions', { subscription: fields })).toMatchObject({
       status: 422,
       body: { detail: [{ loc: ['body', 'subscription', 'coupon'], type: 'coupon_not_applicable' }] },
+    });
+    // A promo code is a coupon, too.
+    const forever = text(
+      await make(api, '/v1/coupons', 'coupon', { percent_off: 10, duration: 'forever' }),
+      'coupon_id',
+    );
+    await make(api, '/v1/promo_codes', 'promo_code', { coupon: forever, code: 'LASTING' });
+    const byCode = { ...fields, coupon: undefined, promo_code: 'LASTING' };
+    expect(await make(api, '/v1/subscriptions?expand=latest_invoice', 'subscription', byCode)).toMatchObject({
+      status: 'active',
+      latest_invoice: { status: 'paid', total: 3_600, amount_paid: 3_600 },
     });
     // A third piece at the beginning of the period: what two were paid at is credited, and three are charged.
     const change = { items: [{ ...fields.items[0], quantity: 3 }], proration_behavior: 'always_invoice' };
@@ -313,6 +331,22 @@ describe('a customer on a test clock', () => {
     expect(await read(without)).toMatchObject({ status: 'canceled', default_payment_method: null });
     const { length: ofAll } = await ofCustomer();
     expect(ofAll).toBe(4);
+  });
+
+  it('is listed, newest first, until it is deleted, and keeps its time until then [RUN-5]', async () => {
+    const [first, second] = [await clockAt('2027-01-01T00:00:00Z'), await clockAt('2028-01-01T00:00:00Z')];
+    const listed = async (query: string) =>
+      records((await api.get(`/v1/test_helpers/test_clocks?${query}`)).body, 'test_clocks').map(
+        ({ test_clock_id: id, frozen_time: time }) => [id, time],
+      );
+    expect(await listed('limit=2')).toEqual([
+      [second, '2028-01-01T00:00:00.000Z'],
+      [first, '2027-01-01T00:00:00.000Z'],
+    ]);
+    expect((await listed(`limit=1&starting_after=${second}`)).map(([id]) => id)).toEqual([first]);
+    expect((await api.delete(`/v1/test_helpers/test_clocks/${second}`)).status).toBe(200);
+    expect((await listed('limit=1')).map(([id]) => id)).toEqual([first]);
+    expect((await advance(second, '2029-01-01T00:00:00Z')).status).toBe(404);
   });
 
   it('goes forward only [RUN-5]', async () => {

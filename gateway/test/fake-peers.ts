@@ -200,6 +200,7 @@ function answerOf(samples: SampleMessages, method: DescMethod, request: SeenCall
     Subscription: samples.subscription,
     SubscriptionList: { subscriptions: [samples.subscription] },
     TestClock: samples.test_clock,
+    TestClockList: { testClocks: [samples.test_clock] },
   };
   const answer = answers[method.output.name];
   if (answer === undefined) throw new Error(`the fake peers have no ${method.output.name}`);

@@ -4,7 +4,7 @@ import type { Answers } from '../answers.ts';
 import { awaitSubscription } from '../await-subscription.ts';
 import { type Binding, bind } from '../bind.ts';
 import { moneyCall } from '../http/call-budget.ts';
-import { timeMs } from '../messages.ts';
+import { pageOf, timeMs } from '../messages.ts';
 import type { Peers } from '../peers.ts';
 import { addressOf } from './customers.ts';
 
@@ -67,6 +67,10 @@ export function testHelperBindings(peers: Peers, answers: Answers): Binding[] {
     bind(helpers.getTestClock, async (request) =>
       answers.one(request, 'test_clock', await billing.getTestClock({ id: request.id }, request.call)),
     ),
+    bind(helpers.listTestClocks, async (request) => {
+      const { testClocks, hasMore } = await billing.listTestClocks({ page: pageOf(request.query) }, request.call);
+      return answers.list(request, 'test_clock', testClocks, hasMore);
+    }),
     bind(helpers.advanceTestClock, async (request) => {
       const message = { id: request.id, frozenTimeMs: timeMs(request.body.frozen_time) };
       return answers.one(request, 'test_clock', await billing.advanceTestClock(message, moneyCall(request.call)));

@@ -9,8 +9,9 @@ export async function seedBilling(test: TestDatabase, each: number): Promise<voi
     else at + interval '1 month' end`;
   await fillTables(test, 'billing', [
     // A few are on their way, whatever there is.
-    `test_clocks (${scope}, id, frozen_time, status, created_at)
-     select account, true, 'fclk_' || id, at, case when n % ${each / 10} = 0 then 'advancing' else 'ready' end, at ${rows}`,
+    `test_clocks (${scope}, id, frozen_time, status, created_at, deleted_at)
+     select account, true, 'fclk_' || id, at, case when n % ${each / 10} = 0 then 'advancing' else 'ready' end, at,
+       case when n > ${each / 10} and n % 10 > 2 then at end ${rows}`,
     // Most renew by the wall clock, and most of these are due; a twentieth ends then. A fifth ends by a test clock that has not come to it.
     `subscriptions (${scope}, id, customer_id, checkout_session_id, test_clock_id, status, anchor, interval, interval_count, current_period_start,
        current_period_end, cancel_at_period_end, canceled_at, latest_invoice_id, created_at, payment_at, due_at,

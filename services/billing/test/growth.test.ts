@@ -51,7 +51,7 @@ import {
   lockSubscription,
   saveSubscription,
 } from '../src/store/subscriptions.ts';
-import { moveTestClock } from '../src/store/test-clocks.ts';
+import { listTestClocks, moveTestClock } from '../src/store/test-clocks.ts';
 import { callOf, type Fixture, openFixture, sell, start } from './fixture.ts';
 import { seedBilling } from './growth-seed.ts';
 
@@ -280,6 +280,7 @@ async function runLists({ database }: Fixture): Promise<void> {
       limit: 10,
       ...Object.fromEntries(Object.entries(side).map(([name, number]) => [name, seededId(prefix, number)])),
     });
+    await listTestClocks(database, scope, page('fclk'));
     for (const filter of [{}, { customerId: seededId('fcus', 1) }, { status: 'active' }]) {
       await listSubscriptions(database, scope, page('fsub'), filter);
     }

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { expansionOfRecord, oneOf } from '../answers.ts';
+import { expansionOfRecord, listOf, oneOf } from '../answers.ts';
 import { address, reference, requiredText, sum, text, time } from '../fields.ts';
 import { limits } from '../limits.ts';
+import { listQuery } from '../query.ts';
 import { defineRoute } from '../route.ts';
 
 /** The cards of the sandbox, by what they do (decisions 12). */
@@ -155,6 +156,17 @@ export const testHelperRoutes = {
       schema: z.object({ frozen_time: time, name: requiredText(limits.shortTextLength).optional() }),
     },
     response: oneOf('test_clock'),
+  }),
+  listTestClocks: defineRoute({
+    id: 'test_clocks.list',
+    summary: 'List test clocks, newest first',
+    method: 'GET',
+    path: '/v1/test_helpers/test_clocks',
+    scope: 'test_clocks_read',
+    owner: 'billing',
+    testOnly: true,
+    query: listQuery('test_clock', {}),
+    response: listOf('test_clock'),
   }),
   getTestClock: defineRoute({
     id: 'test_clocks.get',

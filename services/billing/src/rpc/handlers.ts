@@ -11,7 +11,7 @@ import type { Subscription } from '../domain/subscription.ts';
 import { invoiceMessage, subscriptionMessage, testClockMessage } from '../messages/records.ts';
 import { findInvoice, findInvoices, listInvoices } from '../store/invoices.ts';
 import { findSubscription, findSubscriptions, listSubscriptions } from '../store/subscriptions.ts';
-import { findTestClock } from '../store/test-clocks.ts';
+import { findTestClock, listTestClocks } from '../store/test-clocks.ts';
 import { invoicePageHandlers } from './invoice-page.ts';
 import { invoiceStatementHandlers } from './invoice-statement.ts';
 import { receiptHandlers } from './receipts.ts';
@@ -95,6 +95,11 @@ export function billingHandlers(context: Context): Handlers {
         const clock = await findTestClock(database, scope, id);
         if (clock === undefined) throw new Failure('test_clock_not_found');
         return testClockMessage(clock);
+      },
+
+      async listTestClocks({ page }, { scope }) {
+        const { clocks, hasMore } = await listTestClocks(database, scope, pageOf(page));
+        return { testClocks: clocks.map((clock) => testClockMessage(clock)), hasMore };
       },
 
       async deleteTestClock({ id }, call) {

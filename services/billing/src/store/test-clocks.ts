@@ -1,4 +1,4 @@
-import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { type Db, type Page, readPage, type Scope, scoped, type Tx } from '@eligo/postgres';
 import type { Clock } from '@eligo/values';
 import type { TestClock } from '../domain/test-clock.ts';
 
@@ -10,7 +10,8 @@ interface ClockRow {
   created_at: Date;
 }
 
-const columns = 'id, name, frozen_time, status, created_at';
+const names = ['id', 'name', 'frozen_time', 'status', 'created_at'];
+const columns = names.join(', ');
 
 function fromRow(row: ClockRow): TestClock {
   return { id: row.id, name: row.name, frozenTime: row.frozen_time, status: row.status, createdAt: row.created_at };
@@ -42,6 +43,21 @@ const remove = scoped(
 export async function findTestClock(db: Db, scope: Scope, id: string): Promise<TestClock | undefined> {
   const row = await db.row(select, scope, [id]);
   return row && fromRow(row);
+}
+
+/** A page of clocks that were not deleted, newest first. */
+export async function listTestClocks(
+  db: Db,
+  scope: Scope,
+  page: Page,
+): Promise<{ clocks: TestClock[]; hasMore: boolean }> {
+  const { rows, hasMore } = await readPage<ClockRow>(
+    db,
+    scope,
+    { table: 'test_clocks', id: 'id', columns: names, filter: (query) => query.whereNull('deleted_at') },
+    page,
+  );
+  return { clocks: rows.map(fromRow), hasMore };
 }
 
 export async function lockTestClock(tx: Tx, scope: Scope, id: string): Promise<TestClock | undefined> {
