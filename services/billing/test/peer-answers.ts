@@ -1,5 +1,9 @@
 import { create } from '@bufbuild/protobuf';
-import { type ChargeInvoiceResponse, ChargeInvoiceResponseSchema } from '@eligo/proto/checkout/v1/checkout';
+import {
+  type ChargeInvoiceRequest,
+  type ChargeInvoiceResponse,
+  ChargeInvoiceResponseSchema,
+} from '@eligo/proto/checkout/v1/checkout';
 
 /** What checkout answers for a card that was declined. */
 export function declined(code: string): ChargeInvoiceResponse {
@@ -13,4 +17,16 @@ export function declined(code: string): ChargeInvoiceResponse {
 /** What a oneof names. */
 export function nameIn(oneof: unknown): string {
   return String((oneof as { value?: unknown } | undefined)?.value);
+}
+
+/** What another operation is answered for a leg of an invoice that is paid: that payment, if it is of the same amount. */
+export function paidBefore(
+  answers: Iterable<{ readonly request: ChargeInvoiceRequest; readonly response: ChargeInvoiceResponse }>,
+  { invoiceId, leg, amountCents }: ChargeInvoiceRequest,
+): ChargeInvoiceResponse | undefined {
+  for (const { request, response } of answers) {
+    if (response.outcome !== 'succeeded' || request.invoiceId !== invoiceId || request.leg !== leg) continue;
+    return request.amountCents === amountCents ? response : create(ChargeInvoiceResponseSchema, { outcome: 'unknown' });
+  }
+  return undefined;
 }

@@ -25,7 +25,7 @@ import {
 } from '@eligo/proto/checkout/v1/checkout';
 import { newId } from '@eligo/values';
 import type { Context } from '../src/context.ts';
-import { declined, nameIn } from './peer-answers.ts';
+import { declined, nameIn, paidBefore } from './peer-answers.ts';
 import { SetUpPeer } from './set-up-peer.ts';
 
 /** What a card does when it is charged. */
@@ -355,10 +355,8 @@ export class Peers {
       if (!isSame) throw new Failure('idempotency_key_reused');
       return known.response;
     }
-    // An invoice's leg that is paid takes no other operation.
-    if (this.taken.some(({ invoiceId, leg }) => invoiceId === request.invoiceId && leg === request.leg)) {
-      return create(ChargeInvoiceResponseSchema, { outcome: 'unknown' });
-    }
+    const paid = paidBefore(this.#answers.values(), request);
+    if (paid !== undefined) return paid;
     if (request.amountCents > 99_999_999n) {
       throw Failure.invalid(['amount_cents'], 'amount_too_large', 'Must be at most 99999999');
     }

@@ -235,6 +235,17 @@ describe("billing's operation", () => {
     expect(await ask(charge)).toMatchObject({ outcome: 'succeeded' });
   });
 
+  it('of an invoice that is paid already is answered with that payment, and charges nothing [D14.32]', async () => {
+    const charge = await newCharge();
+    const paid = await ask(charge);
+    const again = { ...charge, operationId: newId('charge_attempt') };
+    expect(paid).toMatchObject({ outcome: 'succeeded' });
+    expect(await ask(again)).toMatchObject({ outcome: 'succeeded', intent: { id: paid.intent?.id } });
+    expect(await attemptsUnder(again)).toEqual([]);
+    // Another amount is not what was paid.
+    expect(await ask({ ...again, amountCents: cents(charge.amountCents + 1) })).toMatchObject({ outcome: 'unknown' });
+  });
+
   it('is charged again under the same id when its charge was not sent in time: an outage is not a decline [D14.32]', async () => {
     for (const call of ['payment_intents.create', 'payment_intents.confirm']) {
       const charge = await newCharge();
