@@ -3,7 +3,12 @@ import { type Mail, openMailer } from '@eligo/mail';
 import { type SmtpServer, startSmtpServer } from '@eligo/mail/test-support';
 import { textOfPdf } from '@eligo/pdf/test-support';
 import { type Scope, withTx } from '@eligo/postgres';
-import { type IssueReceipt, IssueReceiptSchema, type ReceiptAmountsSchema } from '@eligo/proto/events/v1/events';
+import {
+  type IssueReceipt,
+  IssueReceiptSchema,
+  type ReceiptAmountsSchema,
+  ReceiptLetterSchema,
+} from '@eligo/proto/events/v1/events';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { issueReceipt } from '../src/actions/issue-receipt.ts';
@@ -146,6 +151,19 @@ describe('a receipt', () => {
     expect(html).toContain('Care &#38; Co');
     expect(textOfPdf(pdf)).toContain('Care & Co');
     expect(html).not.toContain('another way');
+  });
+
+  it('names the letter by which an item is eligible, in both documents [D14.86, D14.269]', async () => {
+    const letterId = newId('letter');
+    await withTx(on.database, scope, (tx) =>
+      issueReceipt(tx, scope, {
+        ...command(),
+        letters: [create(ReceiptLetterSchema, { lineItemId: lineItemIds[0], letterId })],
+      }),
+    );
+    const { html, pdf } = await receiptDocuments(on.database, scope, await onlyReceipt());
+    expect(html).toContain(letterId);
+    expect(textOfPdf(pdf).replaceAll(/\s/g, '')).toContain(letterId);
   });
 
   it('shows what no card of the session paid as paid to the shop in another way [D14.86]', async () => {

@@ -14,6 +14,7 @@ import { findIntents } from '../src/store/payment-intents.ts';
 import { loadSession, lockSession } from '../src/store/sessions.ts';
 import { type CapturesFixture, openCapturesFixture, refusal } from './captures-fixture.ts';
 import { line, start } from './fixture.ts';
+import { letterLine, lettersFixture } from './letters-fixture.ts';
 import { refundByCaptureTests } from './refunds-by-capture.ts';
 import { reimbursementTests } from './reimbursements.ts';
 
@@ -353,6 +354,20 @@ describe('the receipt of a session that was captured in part', () => {
     expect(payments.map(({ leg, amountCents }) => [leg, amountCents])).toEqual([
       ['health', 3_600n],
       ['other', 2_400n],
+    ]);
+  });
+
+  it('names the letter by which each item is eligible that needed one, and no other [D14.86, D14.269]', async () => {
+    const letters = lettersFixture(fixture);
+    const lines = [letterLine(3_000), line({ unitAmount: 1_000, class: 'vision' }), line({ unitAmount: 2_000 })];
+    const parts = { receiptMerchantName: 'Care', customerEmail: 'ann@example.com' };
+    const session = await fixture.session({ lines, ...parts });
+    await letters.pay(session, await Promise.all([fixture.card('hsa'), fixture.card('credit')]));
+    const letter = await letters.onlyLetter(session);
+    await letters.decide(letter, 'approved');
+    const receipt = await fixture.issuedReceipt(session);
+    expect(receipt.letters.map(({ lineItemId, letterId }) => [lineItemId, letterId])).toEqual([
+      [receipt.lines.find(({ productId }) => productId === letter.productId)?.lineItemId, letter.id],
     ]);
   });
 

@@ -33,6 +33,7 @@ function contentOf(command: IssueReceipt, session: CheckoutSession): ReceiptCont
     items: command.lines.map((line) => {
       const paidBy = payments.findIndex(({ lineItemIds }) => lineItemIds.includes(line.lineItemId));
       const shares = sharesOf(line.lineItemId, payments);
+      const letterId = command.letters.find(({ lineItemId }) => lineItemId === line.lineItemId)?.letterId;
       return {
         description: line.description ?? 'Item',
         quantity: Number(line.quantity),
@@ -40,6 +41,7 @@ function contentOf(command: IssueReceipt, session: CheckoutSession): ReceiptCont
         eligibility: line.amountEligibleCents > 0n ? (line.eligibility?.hsaFsaEligibility ?? null) : null,
         paidBy: paidBy === -1 ? null : paidBy,
         ...(shares.length > 1 ? { shares } : {}),
+        ...(letterId === undefined ? {} : { letterId }),
       };
     }),
     amounts: command.captured === undefined ? amountsOf(session) : capturedOf(command.captured),

@@ -1,10 +1,11 @@
-import { dateInWords, dollars, eligibilityInWords, escapedHtml } from '@eligo/values';
+import { dateInWords, dollars, escapedHtml } from '@eligo/values';
 import {
   collectedByShopCents,
   paidByInWords,
   paidWithInWords,
   type ReceiptContent,
   type ReceiptItem,
+  whyEligible,
 } from '../domain/receipt.ts';
 import { cell, head, headRight, right } from './table-style.ts';
 
@@ -55,12 +56,8 @@ ${paid.map(([name, value]) => sumRow(name, value)).join('\n')}
 }
 
 function itemRow(item: ReceiptItem, { payments }: ReceiptContent) {
-  const { description, quantity, totalCents, eligibility } = item;
-  const cells = [
-    `${quantity} × ${description}`,
-    eligibilityInWords(eligibility),
-    paidWithInWords(item, payments) ?? 'Another way',
-  ];
+  const { description, quantity, totalCents } = item;
+  const cells = [`${quantity} × ${description}`, whyEligible(item), paidWithInWords(item, payments) ?? 'Another way'];
   return `<tr>${cells.map((text) => `<td ${cell}>${escapedHtml(text)}</td>`).join('')}<td ${right}>${dollars(totalCents)}</td></tr>`;
 }
 

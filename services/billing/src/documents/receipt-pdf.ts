@@ -1,6 +1,12 @@
 import { openPdf } from '@eligo/pdf';
-import { dateInWords, dollars, eligibilityInWords } from '@eligo/values';
-import { collectedByShopCents, paidByInWords, paidWithInWords, type ReceiptContent } from '../domain/receipt.ts';
+import { dateInWords, dollars } from '@eligo/values';
+import {
+  collectedByShopCents,
+  paidByInWords,
+  paidWithInWords,
+  type ReceiptContent,
+  whyEligible,
+} from '../domain/receipt.ts';
 
 /** The receipt as a PDF. A character that its fonts do not have is a question mark; the HTML has it. */
 export async function receiptPdf(receiptId: string, content: ReceiptContent): Promise<Buffer> {
@@ -18,10 +24,10 @@ export async function receiptPdf(receiptId: string, content: ReceiptContent): Pr
   pages.text(`Receipt: ${receiptId}`);
   pages.heading('Items');
   for (const item of items) {
-    const { description, quantity, totalCents, eligibility } = item;
+    const { description, quantity, totalCents } = item;
     const cards = paidWithInWords(item, payments);
     const paid = cards === undefined ? 'Paid in another way' : `Paid with ${cards}`;
-    pages.row(`${quantity} x ${description}\n${eligibilityInWords(eligibility)}. ${paid}.`, dollars(totalCents));
+    pages.row(`${quantity} x ${description}\n${whyEligible(item)}. ${paid}.`, dollars(totalCents));
   }
   pages.heading('Amounts');
   pages.row('Items', dollars(amounts.subtotalCents));

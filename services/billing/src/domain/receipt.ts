@@ -1,4 +1,4 @@
-import { type Cents, cardInWords, dollars } from '@eligo/values';
+import { type Cents, cardInWords, dollars, eligibilityInWords } from '@eligo/values';
 
 /** A receipt of what a session's cards paid, or of a refund of it. */
 export interface Receipt {
@@ -89,6 +89,8 @@ export interface ReceiptItem {
   /** With its share of discounts, shipping, tax and fees. */
   readonly totalCents: number;
   readonly eligibility: string | null;
+  /** The letter of medical necessity that makes it eligible. */
+  readonly letterId?: string;
   /** The place in `payments` of the card that paid it; null: no card of this session did. */
   readonly paidBy: number | null;
   /** What each card paid of it, where it was paid with two. */
@@ -110,6 +112,12 @@ export interface ReceiptPayment {
 
 /** Stands in place of an erased address; no mail is ever delivered to this domain (RFC 2606). */
 export const erasedEmail = 'erased@invalid';
+
+/** Why an item is eligible, with the letter that a plan administrator may ask for. */
+export function whyEligible({ eligibility, letterId }: ReceiptItem): string {
+  const words = eligibilityInWords(eligibility);
+  return letterId === undefined ? words : `${words} (${letterId})`;
+}
 
 /** What no card of the session paid: the shop collects it in another way. */
 export function collectedByShopCents({ amounts, payments }: ReceiptContent): number {

@@ -12,6 +12,7 @@ import { lineItemMessage } from '../messages/line-item.ts';
 import { sessionMessage } from '../messages/session.ts';
 import { loadCaptureStanding } from '../store/captures.ts';
 import { findCustomer } from '../store/customers.ts';
+import { lettersOfSession } from '../store/letters.ts';
 import { loadLineTenders } from '../store/line-tenders.ts';
 import { findPaymentMethods } from '../store/payment-methods.ts';
 import { loadSessionLines } from '../store/session-lines.ts';
@@ -57,6 +58,7 @@ export async function receiptCommand(
   const command = create(IssueReceiptSchema, {
     session: sessionMessage(scope, session),
     lines: lines.map(lineItemMessage),
+    letters: await lettersOf(db, scope, session, lines),
     payments,
     email: session.customerEmail ?? '',
     merchantName: session.details.receiptMerchantName ?? '',
@@ -66,6 +68,24 @@ export async function receiptCommand(
   });
   const object = { case: 'issueReceipt', value: command } as const;
   return { ...scope, type: 'command.receipt.issue', aggregateId: session.id, at, object };
+}
+
+// By which letter each line is eligible that needs one.
+async function lettersOf(
+  db: Db,
+  scope: Scope,
+  session: Session,
+  lines: readonly SessionLine[],
+): Promise<{ lineItemId: string; letterId: string }[]> {
+  const lettered = lines.filter(
+    (line) => line.eligibilityClass === 'letter_of_medical_necessity' && line.amountEligibleCents > 0,
+  );
+  if (lettered.length === 0) return [];
+  const letters = await lettersOfSession(db, scope, session.id);
+  return lettered.flatMap(({ id: lineItemId, productId }) => {
+    const letter = letters.get(productId);
+    return letter?.status === 'approved' ? [{ lineItemId, letterId: letter.id }] : [];
+  });
 }
 
 // Which lines a card paid, and how much of each where a line is paid with two.
