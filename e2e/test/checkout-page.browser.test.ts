@@ -11,6 +11,7 @@ import { launchChromium } from '../src/browser/chromium.ts';
 import { type Json, record, text } from '../src/records.ts';
 import { runCli } from '../src/run-cli.ts';
 import { make, openShop, type Shop } from '../src/shop.ts';
+import { backButtonTests } from './back-button.ts';
 import { bankPageTests } from './bank-page.ts';
 import { invoicePageTests } from './invoice-page.ts';
 import { letterPageTests } from './letter-page.ts';
@@ -25,6 +26,7 @@ vi.setConfig({ testTimeout: process.env.ELIGO_TEST_LONG === 'on' ? 300_000 : 60_
 
 let eligo: Constellation;
 let browser: Browser;
+let shoppersBrowser: Browser;
 let shop: Shop;
 let server: Server;
 let shopUrl: string;
@@ -34,15 +36,17 @@ beforeAll(async () => {
     response.setHeader('content-type', 'text/html');
     response.end(`<title>The shop</title><p>${request.url}`);
   }).listen(0, '127.0.0.1');
-  [eligo, browser] = await Promise.all([
+  [eligo, browser, shoppersBrowser] = await Promise.all([
     startConstellation({ topology: 'in-process', environment: { ELIGO_LIVE_PROCESSOR: 'sandbox' } }),
     launchChromium(),
+    launchChromium({ likeShoppers: true }),
   ]);
   shopUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   shop = await openShop(eligo.api());
 }, 480_000);
 afterAll(async () => {
   await browser?.close();
+  await shoppersBrowser?.close();
   server?.close();
   await stopWithBooks(eligo);
 }, 60_000);
@@ -363,10 +367,13 @@ describe('the checkout page', () => {
 
 shortCardPageTests(() => ({ eligo, browser, newSession, chargesOf }));
 bankPageTests(() => ({ browser, newSession, stateOf, chargesOf }));
+backButtonTests(() => ({
+  ...{ eligo, browser, shoppersBrowser, shopUrl, newSession, eligibleOnly, stateOf, chargesOf },
+}));
 invoicePageTests(() => ({ eligo, browser, shop }));
 letterPageTests(() => ({ eligo, browser, newSession, stateOf }));
 livePageTests(() => ({ eligo, browser, shopUrl }));
-pageSpeedTests(() => ({ browser, newSession }));
+pageSpeedTests(() => ({ shoppersBrowser, newSession }));
 promoCodePageTests(() => ({ eligo, browser, newSession, stateOf, chargesOf }));
 savedCardPageTests(() => ({ eligo, browser, shop, newSession, stateOf, chargesOf, placesOf }));
 

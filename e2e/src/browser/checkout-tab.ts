@@ -2,6 +2,8 @@ import { mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, BrowserContextOptions, FrameLocator, Page, ViewportSize } from 'playwright-core';
+import { expect } from 'vitest';
+import { readingOf } from './reading.ts';
 
 /** A shopper's tab with a checkout page in it. */
 export interface CheckoutTab {
@@ -15,7 +17,8 @@ export interface CheckoutTab {
   /** Waits until the page says this. */
   says(text: string | RegExp): Promise<void>;
   /**
-   * Fails with what axe finds in the page and in the card fields, in light and in dark; takes a screenshot under this name. With `ELIGO_TEST_LONG=on` it takes
+   * Fails with what axe finds in the page and in the card fields, in light and in dark, and where a screen reader reads something else than `e2e/test/read-aloud`
+   * has under this name; takes a screenshot under this name. With `ELIGO_TEST_LONG=on` it takes
    * one on a phone and on a desktop, in light and in dark, in English and in Spanish, and runs axe on each.
    */
   inspect(name: string): Promise<void>;
@@ -37,6 +40,7 @@ export const desktop: BrowserContextOptions = { viewport: { width: 1_280, height
 
 const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const pictures = join(import.meta.dirname, '../../screenshots');
+const readings = join(import.meta.dirname, '../../test/read-aloud');
 
 export async function openCheckoutTab(
   browser: Browser,
@@ -89,6 +93,7 @@ export async function openTabIn(context: BrowserContext, url: string): Promise<C
     async inspect(name) {
       mkdirSync(pictures, { recursive: true });
       await takePicture(page, name);
+      await readAloud(page, name);
       await runAxeOn(page, name);
       await inOtherColors(page, (scheme) => runAxeOn(page, `${name} in ${scheme}`, ['color-contrast']));
       if (process.env.ELIGO_TEST_LONG === 'on') await inspectInEveryLook(page, name);
@@ -98,6 +103,11 @@ export async function openTabIn(context: BrowserContext, url: string): Promise<C
       if (troubles.length > 0) throw new Error(`The browser reports:\n${troubles.join('\n')}`);
     },
   };
+}
+
+// What a screen reader is told: the language, the title, where the focus is, and each name, role and state, also in frames of other origins.
+async function readAloud(page: Page, name: string): Promise<void> {
+  await expect(await readingOf(page)).toMatchFileSnapshot(join(readings, `${name}.txt`));
 }
 
 const takePicture = (page: Page, name: string) =>
@@ -144,6 +154,7 @@ async function inspectLanguages(page: Page, name: string): Promise<void> {
   for (const _ of ['its own', 'the other one']) {
     const language = String(await page.evaluate('document.documentElement.lang'));
     // A payment that is under way is over before all looks are taken.
+    await readAloud(page, `${name}.${language}`);
     const isWorking = (await page.locator('.spinner').count()) > 0;
     if (isWorking) await takePicture(page, `${name}.${language}.phone.light`);
     else await inspectLooks(page, `${name}.${language}`);

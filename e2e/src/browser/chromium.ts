@@ -6,15 +6,31 @@ import { chromiumFromDebian } from './chromium-from-debian.ts';
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
+// Pages of the browser's own, for its address bar, that each new window loads beside the first page in it; and what Playwright turns off that such a browser
+// would do on its own.
+const notForShoppers = [
+  ...['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'WebUIOmniboxFullPopup', 'AimEnabled', 'PreconnectToSearch'],
+  ...['HttpsUpgrades', 'HttpsFirstBalancedModeAutoEnable', 'Translate', 'MediaRouter', 'OptimizationHints'],
+  ...['NetworkTimeServiceQuerying'],
+];
+
 /**
  * Starts a Chromium without a window: `ELIGO_CHROMIUM`, one on the PATH, or Debian's. Root installs Debian's; others
- * unpack it into a folder of theirs.
+ * unpack it into a folder of theirs. `likeShoppers`: it keeps the pages that it leaves, as browsers do, also those that must not be cached, as some do; and a
+ * new window does nothing but load its page.
  */
-export async function launchChromium(): Promise<Browser> {
+export async function launchChromium({ likeShoppers = false } = {}): Promise<Browser> {
   const executablePath = process.env.ELIGO_CHROMIUM || onPath();
   return chromium.launch({
     ...(executablePath ? { executablePath } : await fetched()),
+    ...(likeShoppers ? { ignoreDefaultArgs: ['--disable-back-forward-cache'] } : {}),
     args: [
+      ...(likeShoppers
+        ? [
+            `--disable-features=${notForShoppers.join(',')}`,
+            '--enable-features=CacheControlNoStoreEnterBackForwardCache:level/restore-unless-http-only-cookie-change',
+          ]
+        : []),
       '--no-sandbox',
       '--disable-gpu',
       '--disable-quic',

@@ -70,6 +70,7 @@ function show(next: typeof language): void {
 
 function label(): void {
   document.documentElement.lang = language;
+  document.title = strings.title;
   for (const field of order) {
     const place = form.querySelector(`label[for=${field}]`);
     if (place !== null) place.textContent = strings[field];

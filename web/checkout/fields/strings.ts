@@ -1,6 +1,7 @@
 import type { CardFault } from './card-form.ts';
 
 interface FieldStrings extends Record<CardFault, string> {
+  readonly title: string;
   readonly number: string;
   readonly expiry: string;
   readonly cvc: string;
@@ -11,6 +12,7 @@ interface FieldStrings extends Record<CardFault, string> {
 
 export const fieldStrings: Readonly<Record<'en' | 'es', FieldStrings>> = {
   en: {
+    title: 'Card details',
     number: 'Card number',
     expiry: 'Expires (MM/YY)',
     cvc: 'Security code',
@@ -24,6 +26,7 @@ export const fieldStrings: Readonly<Record<'en' | 'es', FieldStrings>> = {
     testCard: 'Test card:',
   },
   es: {
+    title: 'Datos de la tarjeta',
     number: 'Número de tarjeta',
     expiry: 'Vence (MM/AA)',
     cvc: 'Código (CVC)',

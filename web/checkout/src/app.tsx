@@ -34,10 +34,11 @@ export function App() {
   useEffect(() => document.getElementById(framesId)?.remove(), []);
   useEffect(() => {
     document.documentElement.lang = language;
+    if (checkout.isMissing) document.title = strings.missingTitle;
     if (view === undefined) return;
     document.title = strings.title(view.shop.name);
     showShopColors(view.shop.accent_color);
-  }, [language, strings, view]);
+  }, [language, strings, view, checkout.isMissing]);
   useEffect(() => {
     if (!leaving || view?.success_url == null) return;
     const url = view.success_url;

@@ -65,7 +65,8 @@ function BankFrame(given: {
   url.searchParams.set('lang', language);
   return (
     <div class="frame">
-      <iframe ref={frame} src={url.href} title={strings.bankTitle} style={{ height: `${height}px` }} />
+      {/* A frame of its own for each address: one that goes on to another would be a step of the back button. */}
+      <iframe key={url.href} ref={frame} src={url.href} title={strings.bankTitle} style={{ height: `${height}px` }} />
     </div>
   );
 }

@@ -99,7 +99,10 @@ export function useCheckout(): Checkout {
     if (firstView === undefined || firstView.state === 'letter_pending') void refresh();
     // Another tab, the back button or a sleep may have made this page old. One that was just loaded is not.
     const show = ({ persisted }: PageTransitionEvent) => {
-      if (persisted) refreshVisible();
+      if (!persisted) return;
+      // Who comes back to a page that has paid wants to read it: it stays.
+      setHasPaid(false);
+      refreshVisible();
     };
     addEventListener('pageshow', show);
     addEventListener('online', refreshVisible);
