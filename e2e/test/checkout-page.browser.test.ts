@@ -13,6 +13,7 @@ import { runCli } from '../src/run-cli.ts';
 import { make, openShop, type Shop } from '../src/shop.ts';
 import { backButtonTests } from './back-button.ts';
 import { bankPageTests } from './bank-page.ts';
+import { endedPageTests } from './ended-page.ts';
 import { invoicePageTests } from './invoice-page.ts';
 import { letterPageTests } from './letter-page.ts';
 import { livePageTests } from './live-page.ts';
@@ -238,23 +239,6 @@ describe('the checkout page', () => {
     await tab.close();
   });
 
-  it('shows sessions that are over, and one that never was [D14.82]', async () => {
-    const [expired, canceled] = [await newSession(), await newSession()];
-    await eligo.api().ok('POST', `/v1/checkout/sessions/${expired.id}/expire`);
-    await eligo.api().ok('POST', `/v1/checkout/sessions/${canceled.id}/cancel`);
-    const tab = await open(expired.url);
-    await tab.says('This checkout has expired');
-    await tab.inspect('expired-phone');
-    await tab.page.goto(canceled.url);
-    await tab.says('This checkout was canceled');
-    await tab.inspect('canceled-phone');
-    const missing = await tab.page.goto(`${eligo.url}/pay/x`);
-    expect(missing?.status()).toBe(404);
-    await tab.says('This checkout does not exist');
-    await tab.inspect('missing-phone');
-    await tab.close();
-  });
-
   it('cancels after a question, and goes back to the cart [D14.82]', async () => {
     const { id, url } = await newSession();
     const tab = await open(url);
@@ -310,7 +294,7 @@ describe('the checkout page', () => {
     await tab.close();
   });
 
-  it('is paid with the keyboard alone, in Spanish, in the dark, in the colors of the shop [D14.82, D14.84]', async () => {
+  it('is paid with the keyboard alone, in Spanish, in the dark, in the colors of the shop, and reads as it should aloud [D14.82, D14.84, D14.270]', async () => {
     const update = ['accounts', 'update', eligo.account];
     await runCli(eligo, [...update, '--display-name', 'Botica Sol', '--accent-color', '#ffcc00']);
     const { id, url } = await newSession(eligibleOnly());
@@ -367,6 +351,7 @@ describe('the checkout page', () => {
 
 shortCardPageTests(() => ({ eligo, browser, newSession, chargesOf }));
 bankPageTests(() => ({ browser, newSession, stateOf, chargesOf }));
+endedPageTests(() => ({ eligo, browser, newSession }));
 backButtonTests(() => ({
   ...{ eligo, browser, shoppersBrowser, shopUrl, newSession, eligibleOnly, stateOf, chargesOf },
 }));

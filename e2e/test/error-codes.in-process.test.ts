@@ -7,6 +7,7 @@ import { booksAgree, stopWithBooks } from '../src/books.ts';
 import { type Json, record, records, text } from '../src/records.ts';
 import { runCli } from '../src/run-cli.ts';
 import { confirm, make, newCard, newCustomer, newSession, openShop, type Shop } from '../src/shop.ts';
+import { sessionRefusalTests } from './session-refusals.ts';
 
 /**
  * Every error code that a route declares is the answer to some public request. The codes of the confirm table are reached by its own test; here
@@ -239,122 +240,7 @@ describe('error codes, each as the answer to a public request', () => {
     });
   });
 
-  describe('what a session, a capture, a letter and a refund refuse, at each of their endpoints', () => {
-    const at = (id: string, action: string, fields: Json = {}) =>
-      api.post(
-        `/v1/checkout/sessions/${id}/${action}`,
-        action === 'cancel' || action === 'expire' ? undefined : { checkout_session: fields },
-      );
-    const complete = (id: string, fields: Json) =>
-      api.post(`/v1/test_helpers/checkout/sessions/${id}/complete`, { checkout_session: fields });
-    const opened = (fields: Json = {}) => idOf(newSession(api, shop, { customer, ...fields }));
-    const ended = {
-      async checkout_session_already_processed() {
-        return (await paidSession()).id;
-      },
-      async checkout_session_expired() {
-        const id = await opened();
-        await api.ok('POST', `/v1/checkout/sessions/${id}/expire`);
-        return id;
-      },
-      async checkout_session_canceled() {
-        const id = await opened();
-        await api.ok('POST', `/v1/checkout/sessions/${id}/cancel`);
-        return id;
-      },
-    } as const;
-
-    it.each(Object.keys(ended) as (keyof typeof ended)[])(
-      '400 %s: capture, its preview, cancel and the payment of a test; 400 checkout_session_not_open: expire [SESS-6, D14.100]',
-      async (code) => {
-        const id = await ended[code]();
-        for (const action of ['capture', 'capture_allocation', 'cancel']) {
-          expect([action, await at(id, action)]).toMatchObject([action, coded(400, code)]);
-        }
-        expect(await complete(id, { payment_method: 'hsa' })).toMatchObject(coded(400, code));
-        expect(await at(id, 'expire')).toMatchObject(coded(400, 'checkout_session_not_open'));
-        const helper = await api.post(`/v1/test_helpers/checkout/sessions/${id}/expire`);
-        expect(helper).toMatchObject(coded(400, 'checkout_session_not_open'));
-      },
-    );
-
-    it('the preview of a capture: 409 checkout_session_not_capturable, 422 for amounts, as the capture does [D14.102]', async () => {
-      expect(await at(await opened(), 'capture_allocation')).toMatchObject(
-        coded(409, 'checkout_session_not_capturable'),
-      );
-      const id = await opened({ capture_method: 'manual' });
-      expect((await complete(id, { payment_method: 'credit' })).status).toBe(200);
-      for (const [amount, code] of [
-        [10_000_000, 'capture_amount_exceeds_authorized'],
-        [0, 'capture_amount_invalid'],
-      ] as const) {
-        expect(await at(id, 'capture_allocation', { amount })).toMatchObject(coded(422, code));
-      }
-    });
-
-    it('the preview of a refund: 422 for a session that is not captured and for amounts, 403 for cards, as the refund does [SREF-2]', async () => {
-      expect(await at(await opened(), 'refund_allocation', { amount: 100 })).toMatchObject(
-        coded(422, 'checkout_session_not_captured'),
-      );
-      const { id } = await paidSession();
-      for (const [amount, code] of [
-        [10_000_000, 'refund_amount_exceeds_remaining'],
-        [0, 'refund_amount_invalid'],
-      ] as const) {
-        expect(await at(id, 'refund_allocation', { amount })).toMatchObject(coded(422, code));
-      }
-      const payment_methods = [{ payment_method_id: card, amount: 100 }];
-      expect(await at(id, 'refund_allocation', { amount: 100, payment_methods })).toMatchObject(
-        coded(403, 'payment_method_allocation_not_enabled'),
-      );
-    });
-
-    it('the payment of a test: 400 checkout_amount_too_low', async () => {
-      const line_items = [{ price_data: { product_data: { name: 'A sticker' }, unit_amount: 10 }, quantity: 1 }];
-      const small = await idOf(record((await create({ line_items })).body, 'checkout_session'));
-      expect(await complete(small, { payment_method: 'credit' })).toMatchObject(coded(400, 'checkout_amount_too_low'));
-    });
-
-    it('409 letter_not_in_review: both decisions about a letter that was decided [D14.76]', async () => {
-      const product_data = { name: 'Massage gun', hsa_fsa_eligibility: 'letter_of_medical_necessity' };
-      const id = await opened({ line_items: [{ price_data: { product_data, unit_amount: 9_000 }, quantity: 1 }] });
-      expect((await complete(id, { payment_method: 'hsa' })).status).toBe(200);
-      const [letter] = records((await api.get(`/v1/letters?checkout_session=${id}`)).body, 'letters');
-      const decide = (verb: string) => api.post(`/v1/test_helpers/letters/${text(letter ?? {}, 'letter_id')}/${verb}`);
-      expect((await decide('approve')).status).toBe(200);
-      for (const verb of ['approve', 'deny'])
-        expect(await decide(verb)).toMatchObject(coded(409, 'letter_not_in_review'));
-    });
-
-    it('404 for each record that is not there: a capture, a letter, a payment link, a receipt and its document, and all that is asked of a session [ERR-1]', async () => {
-      for (const [path, code] of [
-        [`captures/${newId('capture')}`, 'capture_not_found'],
-        [`letters/${newId('letter')}`, 'letter_not_found'],
-        [`payment_links/${newId('payment_link')}`, 'payment_link_not_found'],
-        [`receipts/${newId('receipt')}`, 'receipt_not_found'],
-        [`receipts/${newId('receipt')}/document`, 'receipt_not_found'],
-      ] as const) {
-        expect([path, await api.get(`/v1/${path}`)]).toMatchObject([path, coded(404, code)]);
-      }
-      const missing = newId('checkout_session');
-      for (const action of ['capture', 'capture_allocation', 'refund', 'refund_allocation', 'cancel', 'expire']) {
-        const answer = await at(missing, action, action.startsWith('refund') ? { amount: 100 } : {});
-        expect([action, answer]).toMatchObject([action, coded(404, 'checkout_session_not_found')]);
-      }
-      for (const part of ['', '/line_items', '/substantiation', '/timeline']) {
-        const answer = await api.get(`/v1/checkout/sessions/${missing}${part}`);
-        expect([part, answer]).toMatchObject([part, coded(404, 'checkout_session_not_found')]);
-      }
-      const link = { payment_link: { active: false } };
-      expect(await api.patch(`/v1/payment_links/${newId('payment_link')}`, link)).toMatchObject(
-        coded(404, 'payment_link_not_found'),
-      );
-      for (const verb of ['approve', 'deny']) {
-        const answer = await api.post(`/v1/test_helpers/letters/${newId('letter')}/${verb}`);
-        expect(answer).toMatchObject(coded(404, 'letter_not_found'));
-      }
-    });
-  });
+  sessionRefusalTests(() => ({ api, shop, customer, card, coded, create, paidSession }));
 
   it('leaves books that agree after captures in parts, and shows the captures of a session [SESS-6, GEN-10, D6.6]', async () => {
     const id = await idOf(newSession(api, shop, { customer, capture_method: 'manual' }));
