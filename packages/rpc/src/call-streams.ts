@@ -34,7 +34,7 @@ export type SendAlone = (call: EncodedCall) => Promise<Uint8Array>;
 /**
  * Unary calls to a peer, in streams that they share: calls that begin in one turn of the event loop travel in one message of each stream. A stream takes new calls for half
  * a second only, so that the calls of many streams reach all instances of the peer, and none waits for an instance that has left. To a peer that does not know
- * such streams, each call goes alone. A call that the peer has surely not seen is sent once more.
+ * such streams, each call goes alone. A call that never reached the peer is sent once more.
  */
 export class CallStreams {
   readonly #channel: Channel;
@@ -55,9 +55,7 @@ export class CallStreams {
   async send(call: EncodedCall): Promise<Uint8Array> {
     const deadlineAt = performance.now() + call.timeoutMs;
     try {
-      const answer = await this.#sendOnce(call);
-      this.#unreachedSinceMs = undefined;
-      return answer;
+      return await this.#sendOnce(call);
     } catch (error) {
       if (!(error instanceof NotSeen)) throw error;
       return this.#sendAgain(call, deadlineAt, error);
@@ -69,13 +67,22 @@ export class CallStreams {
     for (const stream of this.#open) stream?.cut();
   }
 
-  #sendOnce(call: EncodedCall): Promise<Uint8Array> {
+  // Any word of the peer ends an outage, also a refusal: the next break is bridged again.
+  readonly #onReached = (): void => {
+    this.#unreachedSinceMs = undefined;
+  };
+
+  async #sendOnce(call: EncodedCall): Promise<Uint8Array> {
     // A long message would hold up the others of its stream.
-    if (call.request.length > longestCarried || performance.now() < this.#aloneUntilMs) return this.#sendAlone(call);
+    if (call.request.length > longestCarried || performance.now() < this.#aloneUntilMs) {
+      const answer = await this.#sendAlone(call);
+      this.#onReached();
+      return answer;
+    }
     this.#next = (this.#next + 1) % streamsAtOnce;
     let stream = this.#open[this.#next];
     if (stream === undefined || stream.isRetired) {
-      stream = outsideOfCalls(() => new CallStream(this.#channel));
+      stream = outsideOfCalls(() => new CallStream(this.#channel, this.#onReached));
       this.#open[this.#next] = stream;
     }
     return stream.send(call);
@@ -102,7 +109,7 @@ export class CallStreams {
 
 type Channel = ReturnType<Client['getChannel']>;
 
-/** The peer has surely not seen the call. */
+/** The call never reached the peer. */
 class NotSeen extends Error {
   readonly status: StatusObject;
 
@@ -146,6 +153,7 @@ interface Waiting {
 class CallStream {
   isRetired = false;
   readonly #call: ReturnType<Channel['createCall']>;
+  readonly #onReached: () => void;
   readonly #waiting = new Map<number, Waiting>();
   #lastId = 0;
   #calls: CarriedCall[] = [];
@@ -153,7 +161,8 @@ class CallStream {
   #isSending = false;
   #isHalfClosed = false;
 
-  constructor(channel: Channel) {
+  constructor(channel: Channel, onReached: () => void) {
+    this.#onReached = onReached;
     this.#call = channel.createCall(carryPath, Number.POSITIVE_INFINITY, null, null, undefined);
     this.#call.start(new Metadata(), {
       onReceiveMetadata: () => undefined,
@@ -241,6 +250,7 @@ class CallStream {
   }
 
   #read(message: Buffer): void {
+    this.#onReached();
     try {
       this.#take(fromBinary(AnswerBatchSchema, message));
     } catch {

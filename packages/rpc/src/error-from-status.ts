@@ -17,7 +17,7 @@ const brokenOff =
   /^(Received RST_STREAM with code|Received HTTP status code (200|5)|Bandwidth exhausted or memory limit)/;
 
 /**
- * Whether a stream that ended so has surely not begun at the peer: there was no connection to carry it, or the peer's HTTP/2 refused it before it was read. Not to be asked of an
+ * Whether a stream that ended so never reached the peer: there was no connection to carry it, or the peer's HTTP/2 refused it before it was read. Not to be asked of an
  * answer of a handler, which may pass on what its own peer ended with.
  */
 export function hasNotBegun({ code, details }: StatusObject): boolean {

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { Code } from '@connectrpc/connect';
+import { Failure } from '@eligo/failures';
 import { type AnswerBatch, AnswerBatchSchema, CallBatchSchema } from '@eligo/proto/calls/v1/calls';
 import {
   credentials,
@@ -12,7 +13,7 @@ import {
   type ServerUnaryCall,
   type sendUnaryData,
 } from '@grpc/grpc-js';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { CarriedCalls } from '../src/carried-calls.ts';
 import { type GrpcListener, grpcTransport, serveGrpc } from '../src/grpc.ts';
 import { asBytes, bufferOf, carryPath, pathOf } from '../src/grpc-names.ts';
@@ -170,6 +171,40 @@ test('a call that finds no connection, when the peer has only just gone, waits f
   expect((await Promise.all(waiting)).map(({ count }) => count)).toEqual([2, 3]);
   expect(seen.toSorted()).toEqual([1, 2, 3]);
 });
+
+test.each(['answered', 'refused'])(
+  'a break is bridged also when the last one ended with a call that was %s on its second try',
+  async (how) => {
+    const seen: number[] = [];
+    const echo = ({ count }: { count: number }) => {
+      seen.push(count);
+      if (count === 2 && how === 'refused') throw new Failure('payment_method_not_found');
+      return { count };
+    };
+    const [first, port] = await listenAt(0, { echo });
+    const probe = clientOf([port], 30_000);
+    const inBreak = async (count: number) => {
+      const call = probe.echo({ count }, { ...byGateway(), timeoutMs: 30_000 });
+      const outcome = call.then(
+        () => 'answered',
+        (error: unknown) => (error instanceof Failure ? 'refused' : error),
+      );
+      await delay(50);
+      return [outcome, (await listenAt(port, { echo }))[0]] as const;
+    };
+    await probe.echo({ count: 1 }, byGateway());
+    await first.stop(0);
+    const [ended, second] = await inBreak(2);
+    expect(await ended).toBe(how);
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + 3_600_000);
+    onTestFinished(() => void vi.restoreAllMocks());
+    await second.stop(0);
+    const [later] = await inBreak(3);
+    expect(await later).toBe('answered');
+    expect(seen).toEqual([1, 2, 3]);
+  },
+);
 
 test('a call that finds no connection fails within the first moments of an outage, and at once after them', async () => {
   const [listener, port] = await listenAt(0, {});
