@@ -1,4 +1,5 @@
 import { withTx } from '@eligo/postgres';
+import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { payInvoiceOnPage } from '../src/actions/pay-invoice-on-page.ts';
 import { readInvoicePage } from '../src/actions/read-invoice-page.ts';
@@ -101,6 +102,25 @@ describe('the payment page of an invoice', () => {
     expect(await subscription()).toMatchObject({
       ...{ status: 'active', defaultPaymentMethodId: card },
       backupPaymentMethodId: on.peers.adoptedAs(given.processorPaymentMethodId),
+    });
+  });
+
+  test('does not keep a typed card that did not pay: the invoice was paid by another one [D14.32, D14.231]', async () => {
+    const { pay, page, subscription, card, scope, subscriptionId, invoiceId } = await failed();
+    const paidWith = on.peers.card(true);
+    await on.context.checkout.chargeInvoice(
+      {
+        ...{ operationId: newId('charge_attempt'), invoiceId, subscriptionId, leg: 'health', amountCents: 3_000n },
+        paymentMethodId: paidWith,
+      },
+      { caller: on.context.callerFor(scope), timeoutMs: 5_000 },
+    );
+    const given = typed('health');
+    await pay(given);
+    expect(await page()).toMatchObject({ invoice: { status: 'paid' } });
+    expect(on.peers.takenOf(invoiceId)).toBe(3_000);
+    expect(await subscription()).toMatchObject({
+      ...{ status: 'active', defaultPaymentMethodId: card, backupPaymentMethodId: null },
     });
   });
 

@@ -392,7 +392,8 @@ export class Peers {
       ...{ onPage: request.onPage, withCustomer: request.withCustomer },
       healthcareCents: Number(iiasCents + prescriptionCents + visionCents + serviceCents),
     });
-    const intent = { paymentIntentId: newId('payment_intent'), latestChargeId: newId('charge') };
+    const { paymentMethodId } = request;
+    const intent = { paymentIntentId: newId('payment_intent'), latestChargeId: newId('charge'), paymentMethodId };
     return create(ChargeInvoiceResponseSchema, { outcome: 'succeeded', paymentIntent: intent });
   }
 }

@@ -1,4 +1,4 @@
-import { maxGatherMs } from '@eligo/postgres';
+import { maxGatherMs, type Scope, withTx } from '@eligo/postgres';
 import { openProcessors } from '@eligo/processor';
 import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
 import { cents, newId } from '@eligo/values';
@@ -7,6 +7,7 @@ import { openChargeGroups } from '../src/actions/charge-groups.ts';
 import { chargeInvoice } from '../src/actions/charge-invoice.ts';
 import type { InvoiceCharge } from '../src/domain/invoice-charge.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
+import { moveRefunded } from '../src/store/payment-intents.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 
 let fixture: ChargingFixture;
@@ -244,6 +245,31 @@ describe("billing's operation", () => {
     expect(await attemptsUnder(again)).toEqual([]);
     // Another amount is not what was paid.
     expect(await ask({ ...again, amountCents: cents(charge.amountCents + 1) })).toMatchObject({ outcome: 'unknown' });
+    // What was refunded pays no invoice.
+    await withTx(fixture.database, fixture.scope, (tx) =>
+      moveRefunded(tx, fixture.scope, paid.intent?.id ?? '', cents(1)),
+    );
+    expect(await ask(again)).toMatchObject({ outcome: 'unknown' });
+    expect(await ask(charge)).toMatchObject({ outcome: 'succeeded' });
+  });
+
+  it('that is resumed has no other charge wait for its settlement, which it makes alone', async () => {
+    const charge = await newCharge();
+    const { groups } = fixture.context;
+    const expected: string[] = [];
+    const expect_ = (scope: Scope, id: string) => {
+      expected.push(id);
+      groups.invoiceSettlements.expect(scope, id);
+    };
+    const context = {
+      ...fixture.context,
+      groups: { ...groups, invoiceSettlements: { ...groups.invoiceSettlements, expect: expect_ } },
+    };
+    await fixture.fault({ call: 'payment_intents.confirm', kind: 'drop_before', times: 1 });
+    expect(await chargeInvoice(context, fixture.scope, charge)).toMatchObject({ outcome: 'unknown' });
+    expect(expected).toEqual([charge.operationId]);
+    expect(await chargeInvoice(context, fixture.scope, charge)).toMatchObject({ outcome: 'succeeded' });
+    expect(expected).toEqual([charge.operationId]);
   });
 
   it('is charged again under the same id when its charge was not sent in time: an outage is not a decline [D14.32]', async () => {

@@ -56,8 +56,8 @@ export async function collectInvoice(
 }
 
 // Checkout's command has it charged again once there is an outcome: the command changes the subscription, and one that has changed does not begin to wait. A process of the release
-// before this one settles without the command, so billing asks as well: after five minutes, and again each time that it has waited as long again. A test clock is
-// asked for when the partner asks, and at its end: its hours pass in a moment.
+// before this one settles without the command, so billing asks as well: after five minutes, and again each time that it has waited as long again. A subscription on a
+// test clock is asked about when the partner asks, and at its end: its hours pass in a moment.
 async function waitForCustomer(
   { database }: Context,
   scope: Scope,
@@ -214,5 +214,6 @@ function outcomeOf(answer: ChargeInvoiceResponse): ChargeOutcome | 'unknown' | '
     chargeId: paymentIntent?.latestChargeId ?? null,
     failureCode: failureCode ?? null,
     declineCode: declineCode ?? null,
+    paidWith: paymentIntent?.paymentMethodId,
   };
 }

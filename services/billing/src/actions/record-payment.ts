@@ -24,6 +24,8 @@ export interface ChargeOutcome {
   readonly chargeId: string | null;
   readonly failureCode: string | null;
   readonly declineCode: string | null;
+  /** The card that paid, where checkout names it: an invoice that is paid already is answered with its payment, which may be of another card. */
+  readonly paidWith?: string | undefined;
 }
 
 /** Records what became of a charge with all that follows, in one transaction; a second time does nothing. */
@@ -85,7 +87,9 @@ async function recordPayment(
     backupChargeStatus: charge.backup ? 'succeeded' : invoice.backupChargeStatus,
     ...(isPaid ? { status: 'paid' as const, paidAt: at } : {}),
   });
-  const kept = charge.onPage ? cardsKept(subscription, charge, await loadInvoiceCharges(tx, scope, invoice.id)) : {};
+  const { paidWith = charge.paymentMethodId } = outcome;
+  const isKept = charge.onPage && paidWith === charge.paymentMethodId;
+  const kept = isKept ? cardsKept(subscription, charge, await loadInvoiceCharges(tx, scope, invoice.id)) : {};
   if (!isPaid) {
     if (charge.onPage) await saveSubscription(tx, scope, subscription, { ...subscription, ...kept });
     return;

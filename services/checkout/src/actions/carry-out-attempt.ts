@@ -26,8 +26,12 @@ export async function carryOutAttempt(
       if (attempt.awaitsCustomer === true && (await stillAwaits(context, scope, attempt, deadlineMs))) return undefined;
       return await endLateAttempt(context, scope, attempt, deadlineMs);
     }
-    if (attempt.driver === 'invoice' && claimed !== undefined) invoiceFences.expect(scope, attempt.id);
-    const sent = await sendAttempt(context, scope, attempt, deadlineMs);
+    // Only what this call has begun is settled together with others.
+    const isExpected = attempt.driver === 'invoice' && claimed !== undefined;
+    if (isExpected) invoiceFences.expect(scope, attempt.id);
+    const sent = await sendAttempt(context, scope, attempt, deadlineMs, () => {
+      if (isExpected) invoiceSettlements.expect(scope, attempt.id);
+    });
     if (sent.kind === 'unknown' && sent.notNowMs !== undefined) onNotNow?.(sent.notNowMs);
     return sent.kind === 'verdict'
       ? await settleAttempt(context, scope, sent.attempt, sent.verdict, claimed)

@@ -32,7 +32,7 @@ const unknown: InvoiceChargeResult = { outcome: 'unknown', intent: undefined, fa
 
 /**
  * Charges an invoice under an operation id: asking again gives the stored answer or resumes the existing attempt, and never charges twice.
- * An invoice whose part was paid under another id is answered with that payment. `unknown` means that billing asks again with the same id, and does not
+ * An invoice whose part was paid under another id is answered with that payment, unless some of it was refunded or disputed. `unknown` means that billing asks again with the same id, and does not
  * count as an attempt on the card: a charge that an outage delayed is canceled, and the next call begins a new charge. `abandoned` means that another operation has taken this one's place and nothing will be charged under it. Throws a Failure
  * for a card that is not there or was saved at another processor account, a health card that the account may not charge, an amount that cannot be charged, and an id that stands for another charge (`idempotency_key_reused`).
  */
@@ -104,8 +104,8 @@ async function claim(context: Context, tx: Tx, scope: Scope, charge: InvoiceChar
   for (const earlier of live) {
     // Another operation has taken this one's place.
     if (known !== undefined) return { attempt: known };
-    // It has paid already. To say that the outcome is unknown would have billing ask forever.
-    if (earlier.status === 'succeeded' && earlier.amountCents === charge.amountCents) return { attempt: earlier };
+    // To say that the outcome is unknown would have billing ask forever.
+    if (await hasPaid(tx, scope, earlier, charge)) return { attempt: earlier };
     // An earlier unsettled attempt of this invoice blocks the next one; an unsent attempt is abandoned.
     if (earlier.status !== 'created' || !(await abandonAttempt(tx, scope, earlier.id))) return 'busy';
   }
@@ -124,6 +124,13 @@ async function claim(context: Context, tx: Tx, scope: Scope, charge: InvoiceChar
   if (typeof attempt === 'string') throw new Failure(attempt);
   const intent = await beginAttempt(tx, scope, attempt, ownersOfCharge(charge));
   return { attempt: attemptAsCreated(attempt), intent };
+}
+
+// An attempt stays succeeded when its money is returned: what a refund or a dispute has taken back pays no invoice.
+async function hasPaid(tx: Tx, scope: Scope, earlier: ChargeAttempt, charge: InvoiceCharge): Promise<boolean> {
+  if (earlier.status !== 'succeeded' || earlier.amountCents !== charge.amountCents) return false;
+  const intent = await findIntent(tx, scope, earlier.paymentIntentId);
+  return intent?.amountRefundedCents === 0 && intent.amountDisputedCents === 0;
 }
 
 // Nothing was charged, and nothing will be: the operation starts over. An outage is not a decline.

@@ -35,6 +35,7 @@ export async function sendAttempt(
   scope: Scope,
   attempt: ChargeAttempt,
   deadlineMs: number,
+  onFencePassed: () => void,
 ): Promise<SendResult> {
   const processor = context.processors.findAt(scope, attempt.processorAccount);
   const remaining = () => Math.max(deadlineMs - performance.now(), 0);
@@ -56,7 +57,7 @@ export async function sendAttempt(
     await withTx(context.database, scope, (tx) => postponeAttempt(tx, scope, attempt, 0));
     return { kind: 'fenced' };
   }
-  if (attempt.driver === 'invoice') context.groups.invoiceSettlements.expect(scope, attempt.id);
+  onFencePassed();
   await context.failpoint('charge.fence_passed');
 
   const verdict = await confirmOrRead(processor, fenced, remaining, () => mayAuthenticate(context, scope, fenced));
