@@ -39,7 +39,7 @@ export function openObserver(metrics: Metrics, logger: Logger): Observer {
       );
     },
     unavailable(failure, { routeId, requestId }) {
-      logger.warn({ err: failure, requestId, route: routeId }, 'Request refused; what it needs is unavailable');
+      logger.warn({ err: failure, requestId, route: routeId }, 'Request refused because a dependency is unavailable');
     },
     unexpected(error, { routeId, requestId }) {
       unexpected.inc({ route: routeId });

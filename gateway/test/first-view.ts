@@ -82,13 +82,13 @@ export function firstViewTests(place: () => FirstViewPlace): void {
       };
       const asks = [200, false, false, `<${path.slice('/pay/'.length)}/session>; rel=preload; as=fetch; crossorigin`];
       const whole = session();
-      for (const more of [{ clientSecret: 'pi_1_secret_2' }, { paymentInFlight: true }, { setUpAnswered: true }]) {
+      for (const more of [{ clientSecret: 'pi_1_secret_2' }, { paymentInFlight: true }]) {
         become({ ...whole, ...more });
         expect(await visit()).toEqual(asks);
       }
       expect(callsOf('resumeAuthentication')).toEqual([]);
       // Checkout counts no shopper as there, and reads no secret, until the script asks.
-      expect(callsOf('getPage').map(({ request }) => request.forDocument)).toEqual([true, true, true]);
+      expect(callsOf('getPage').map(({ request }) => request.forDocument)).toEqual([true, true]);
       await fetch(`${url}${path}/session`);
       expect(callsOf('getPage').at(-1)?.request).toMatchObject({ forDocument: false });
       stack.peers.answer('getPage', () => {

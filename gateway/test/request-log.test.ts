@@ -62,7 +62,7 @@ test('a request that is refused because a service is away leaves a line with the
   expect(lines.filter((line) => line.requestId === requestId && line.level === 'warn')).toEqual([
     expect.objectContaining({
       route: 'coupons.list',
-      msg: 'Request refused; what it needs is unavailable',
+      msg: 'Request refused because a dependency is unavailable',
       err: expect.objectContaining({
         cause: expect.objectContaining({ message: expect.stringContaining('No connection established') }),
       }),

@@ -24,7 +24,7 @@ import type { Peers } from '../peers.ts';
 
 /** What the page of a session or an invoice can ask of the gateway. Each answers with the page as it then is. */
 export interface PageCalls {
-  /** The page as it is, for its document; undefined where looking at it leads to more, or it has a secret: its script asks then. */
+  /** The page as it is, for its document; undefined where a payment is under way, or it has a secret: its script asks then. */
   look(subject: PageSubject, shop: PageShop, call: CallOptions): Promise<PageView | undefined>;
   /** `mayGoOn` counts a payment, and says whether the limit allows it: a look that finds the answer of a bank goes on with a card that is saved. */
   view(subject: PageSubject, call: CallOptions, mayGoOn: () => boolean): Promise<PageView>;
@@ -71,7 +71,7 @@ export function pageCalls(parts: {
   return {
     async look({ id }, shop, call) {
       const page = await checkout.getPage({ id, forDocument: true }, call);
-      return page.setUpAnswered ? undefined : withoutSecret(renderPage(page, shop, sandboxUrl));
+      return withoutSecret(renderPage(page, shop, sandboxUrl));
     },
     async view(subject, call, mayGoOn) {
       const { page, shop } = await read(subject, call);

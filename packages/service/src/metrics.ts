@@ -121,7 +121,10 @@ export function createMetrics(service: string): Metrics {
         logger.error({ err: error, method: method.name, from, requestId }, 'Call failed with an unexpected error');
       },
       unavailable(error, { method, requestId, from }) {
-        logger.warn({ err: error, method: method.name, from, requestId }, 'Call refused; what it needs is unavailable');
+        logger.warn(
+          { err: error, method: method.name, from, requestId },
+          'Request refused because a dependency is unavailable',
+        );
       },
     }),
     jobObserver: {

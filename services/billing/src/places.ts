@@ -12,34 +12,40 @@ export function openPlaces(most: number): Places {
   return openChangingPlaces(most).places;
 }
 
-/** How many places there are, by how long work takes that has one. */
+/** How many places there are, by how long the measured part of their work takes. */
 export interface PlaceLimits {
   readonly least: number;
   readonly most: number;
   readonly fastMs: number;
 }
 
+/** Places whose number follows how long a part of their work takes. */
+export interface AdaptivePlaces extends Places {
+  /** Runs the part that is measured. Work that does without it changes nothing. */
+  measure<Result>(part: () => Promise<Result>): Promise<Result>;
+}
+
 /**
- * Opens the least number of places. Work that ends within `fastMs` opens one more, up to the most; slower work closes half of them, down to the least. So work
+ * Opens the least number of places. A measured part that ends within `fastMs` opens one more, up to the most; a slower one closes half of them, down to the least. So work
  * that waits for a slow server, or for a machine that has other things to do, gets few places.
  */
-export function openAdaptivePlaces(limits: PlaceLimits, nowMs = () => performance.now()): Places {
+export function openAdaptivePlaces(limits: PlaceLimits, nowMs = () => performance.now()): AdaptivePlaces {
   const { least, most, fastMs } = limits;
   const { places, change } = openChangingPlaces(least);
   let open = least;
   return {
-    use: (count, work) =>
-      places.use(count, async (done) => {
-        const begunAtMs = nowMs();
-        try {
-          return await work(done);
-        } finally {
-          const isFast = nowMs() - begunAtMs <= fastMs;
-          const now = isFast ? Math.min(most, open + 1) : Math.max(least, Math.floor(open / 2));
-          change(now - open);
-          open = now;
-        }
-      }),
+    use: places.use,
+    async measure(part) {
+      const begunAtMs = nowMs();
+      try {
+        return await part();
+      } finally {
+        const isFast = nowMs() - begunAtMs <= fastMs;
+        const now = isFast ? Math.min(most, open + 1) : Math.max(least, Math.floor(open / 2));
+        change(now - open);
+        open = now;
+      }
+    },
   };
 }
 

@@ -95,7 +95,8 @@ describe('confirms of different sessions with one card, all at once', () => {
   it('a charge that stalls keeps its card for its own time, and no payment from being tried after it', async () => {
     const turns = openPaymentTurns();
     const budgets = { answerMs: 500, settleMs: 100 };
-    const enter = (paymentMethodId: string) => turns.enter(fixture.scope, paymentMethodId, budgets);
+    const enter = (paymentMethodId: string, answerMs = 500) =>
+      turns.enter(fixture.scope, paymentMethodId, { ...budgets, answerMs });
     const take = (turn: PaymentTurn) =>
       turn.take(
         async () => 'claimed',
@@ -104,8 +105,14 @@ describe('confirms of different sessions with one card, all at once', () => {
     const stalled = enter('fpm_1');
     await take(stalled);
     stalled.charge();
+    const waiting = enter('fpm_1', 20_000);
+    const enteredMs = performance.now();
+    const woken = take(waiting);
     await expect(take(enter('fpm_1'))).rejects.toBeInstanceOf(NotItsTurn);
-    await pause(510);
+    // It has waited since before the stall was over, and does not wait for its own deadline.
+    expect(await woken).toBe('claimed');
+    expect(performance.now() - enteredMs).toBeLessThan(10_000);
+    waiting.leave();
     // Nothing but the leases of its locks stands in the way now.
     const next = enter('fpm_1');
     expect(await take(next)).toBe('claimed');

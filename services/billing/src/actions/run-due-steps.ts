@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Scope, withTx } from '@eligo/postgres';
+import { maxGatherMs, type Scope, withTx } from '@eligo/postgres';
 import type { ChargePace } from '../charge-pace.ts';
 import type { Context } from '../context.ts';
 import { bucketsOf } from '../domain/eligible-classes.ts';
@@ -133,9 +133,6 @@ interface Answered extends PaidCharge {
   readonly invoice: Invoice;
 }
 
-// Answers to charges that were sent together come within a few milliseconds: those that have come wait this long for the others.
-const gatherMs = 20;
-
 // Sends all charges at once, as far as there are places. Records together the answers that come together, without waiting for slower charges.
 async function finishTogether(
   context: Context,
@@ -179,7 +176,8 @@ async function finishTogether(
       const all = new Promise<void>((resolve) => {
         onAllAnswered = resolve;
       });
-      await Promise.race([all, pause(gatherMs)]);
+      // Answers to charges that were sent together come within a few milliseconds.
+      await Promise.race([all, pause(maxGatherMs)]);
     }
     // The last one is added in the turn in which it is answered.
     await new Promise((resolve) => setImmediate(resolve));

@@ -9,7 +9,7 @@ import type { Context } from '../context.ts';
 import { openAdaptivePlaces, openPlaces } from '../places.ts';
 import { claimDue, claimDueOfAccounts, type DueSubscription, nextDueAt } from '../store/due-subscriptions.ts';
 
-// What one look takes, and what a process works on at a time: four groups, each of one account, of which some write while the others wait for the processor.
+// One look takes as many as fill two groups. A process works on four groups at a time, each of one account: some write while the others wait for the processor.
 const mostAtOnce = 2 * maxGroupSize;
 const atOnce = 4 * maxGroupSize;
 // Charges at a time. A processor that takes 200 ms, and is asked twice for each, charges forty a second, which leaves the machine to what customers ask for. Where all
@@ -70,12 +70,21 @@ export async function runDueSubscriptions(
 async function runEach(context: Context, due: DueSubscription[], until: Date, signal: AbortSignal): Promise<number> {
   let done = 0;
   const [places, charges] = [openPlaces(atOnce), openAdaptivePlaces(chargesAtOnce)];
+  const { checkout } = context;
+  // Only calls to checkout say how fast the processor is: a step that charges nothing ends at once.
+  const measuring: Context = {
+    ...context,
+    checkout: {
+      ...checkout,
+      chargeInvoice: (request, call) => charges.measure(() => checkout.chargeInvoice(request, call)),
+    },
+  };
   await Promise.all(
     groupsOf(due).map(({ scope, ids }) =>
       places.use(ids.length, async (onGivenBack) => {
         // Behind a slow processor: another process may have taken them since.
         if (signal.aborted || context.clock.now() >= until) return;
-        done += await runDueSteps(context, scope, ids, { pace: context.pace, charges, until, onGivenBack });
+        done += await runDueSteps(measuring, scope, ids, { pace: context.pace, charges, until, onGivenBack });
       }),
     ),
   );

@@ -41,20 +41,20 @@ export async function confirmSession(
   if (replayed !== undefined) return replayed;
   const { turns } = context;
   const inFlight = JSON.stringify([scope.accountId, scope.testMode, use.endpoint, use.key]);
-  const nowMs = performance.now();
+  const startedAtMs = performance.now();
   const sinceMs = turns.keysInUse.get(inFlight);
   // A request that has stalled for longer than its lease no longer has the key.
-  if (sinceMs !== undefined && nowMs - sinceMs < context.budgets.leaseMs) {
+  if (sinceMs !== undefined && startedAtMs - sinceMs < context.budgets.leaseMs) {
     const known = await answerOfKey(context, scope, use);
     if (known !== undefined) return known;
     // Neither request has claimed the key yet.
     throw keyInUse();
   }
-  turns.keysInUse.set(inFlight, nowMs);
+  turns.keysInUse.set(inFlight, startedAtMs);
   try {
     return await confirmInLine(context, scope, request, use, processor);
   } finally {
-    if (turns.keysInUse.get(inFlight) === nowMs) turns.keysInUse.delete(inFlight);
+    if (turns.keysInUse.get(inFlight) === startedAtMs) turns.keysInUse.delete(inFlight);
   }
 }
 

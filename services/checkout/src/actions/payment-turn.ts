@@ -66,7 +66,7 @@ interface Ticket {
   readonly number: number;
   readonly deadlineMs: number;
   /** When its answer is due. What still works then has stalled: it keeps nobody waiting here, and its locks until their lease is over. */
-  readonly overMs: number;
+  readonly answerDueMs: number;
   /** A charge counts as this long at most. A stall of a minute would otherwise have every payment refused, and nothing would show that it is over. */
   readonly longestMs: number;
   readonly lines: Set<string>;
@@ -106,9 +106,21 @@ export function openPaymentTurns(): PaymentTurns {
   const isFirst = (ticket: Ticket, names: Iterable<string>) =>
     [...names].every((name) => {
       const nowMs = performance.now();
-      const isBehind = ({ number, holding, overMs }: Ticket) => (number > ticket.number && !holding) || overMs < nowMs;
+      const isBehind = ({ number, holding, answerDueMs }: Ticket) =>
+        (number > ticket.number && !holding) || answerDueMs < nowMs;
       return (lines.get(name)?.tickets ?? []).every((other) => other === ticket || isBehind(other));
     });
+
+  // When one of those before it has stalled, if none of them leaves.
+  function stalledAtMs(ticket: Ticket, nowMs: number): number {
+    const dueMs = [...ticket.lines].flatMap((name) =>
+      (lines.get(name)?.tickets ?? [])
+        .filter((other) => other !== ticket && (other.number < ticket.number || other.holding))
+        .map(({ answerDueMs }) => answerDueMs)
+        .filter((answerDueMs) => answerDueMs >= nowMs),
+    );
+    return Math.min(...dueMs) + 1;
+  }
 
   // Whether the request can still be answered, if each charge before it takes as long as the last ones did.
   function isHopeless(ticket: Ticket, testMode: boolean, nowMs: number): boolean {
@@ -118,7 +130,7 @@ export function openPaymentTurns(): PaymentTurns {
       if (line === undefined) continue;
       const chargeMs = line.chargeMs ?? lately.get(testMode) ?? leastChargeMs;
       const before = line.tickets.filter(
-        (other) => other !== ticket && (other.holding || other.number < ticket.number) && other.overMs >= nowMs,
+        (other) => other !== ticket && (other.holding || other.number < ticket.number) && other.answerDueMs >= nowMs,
       );
       const doneMs = before.reduce(
         (sum, { chargingSinceMs }) =>
@@ -178,7 +190,7 @@ export function openPaymentTurns(): PaymentTurns {
         ...{
           number: issued,
           deadlineMs: nowMs + ownMs,
-          overMs: nowMs + answerMs,
+          answerDueMs: nowMs + answerMs,
           longestMs: ownMs / 2,
           lines: new Set(),
         },
@@ -198,7 +210,7 @@ export function openPaymentTurns(): PaymentTurns {
           const nowMs = performance.now();
           if (isHopeless(ticket, testMode, nowMs)) throw new NotItsTurn();
           if (isFirst(ticket, ticket.lines)) break;
-          await woken(ticket, ticket.deadlineMs - leastChargeMs - nowMs);
+          await woken(ticket, Math.min(ticket.deadlineMs - leastChargeMs, stalledAtMs(ticket, nowMs)) - nowMs);
         }
         const freeAtMs = Math.max(...[...ticket.lines].map((name) => lines.get(name)?.freeAtMs ?? 0), 0);
         const breakLeftMs = freeAtMs - performance.now();
@@ -259,7 +271,7 @@ async function untilFree(
   } while (await look(wanted));
 }
 
-// Resolves when somebody before it has left, or its time is over.
+// Resolves when somebody before it has left, or after that time.
 function woken(ticket: Ticket, mostMs: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => ticket.wake?.(), Math.max(mostMs, 0));
