@@ -709,6 +709,7 @@ create table subscriptions (
   work_at timestamp(3) with time zone,
   expires_at timestamp(3) with time zone,
   remind_at timestamp(3) with time zone,
+  set_up_recorded_at timestamp(3) with time zone,
   constraint subscriptions_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint subscriptions_account_id_test_mode_test_clock_id_fkey FOREIGN KEY (account_id, test_mode, test_clock_id) REFERENCES test_clocks(account_id, test_mode, id),
   constraint canceled_is_dated CHECK (((status = 'canceled'::text) = (canceled_at IS NOT NULL))),

@@ -147,15 +147,85 @@ export function setUpCardTests(using: () => Creation): void {
       expect((await read(id)).subscription).toMatchObject({ status: 'canceled', defaultPaymentMethodId: null });
     });
 
+    describe.each(['cancel', 'pause'] as const)(
+      'that the partner has cleared, with missing_payment_method: %s,',
+      (missing) => {
+        const ended = { cancel: 'canceled', pause: 'paused' }[missing];
+        const expectNothingCharged = async (id: string) => {
+          await runAt(trialEnd);
+          const { subscription, invoice } = await read(id);
+          expect(subscription).toMatchObject({ status: ended, defaultPaymentMethodId: null });
+          expect(invoice.amountPaidCents).toBe(0);
+        };
+
+        it('stays cleared at the end of the trial, which charges nothing [SUB-9, D14.259]', async () => {
+          const input = { ...trial, missingPaymentMethod: missing };
+          const { subscriptionId: id } = await create(input);
+          const told = setsUp(id, on.peers.cardOf(customerId, true));
+          await hear(told);
+          await change(id, null);
+          await hear(told);
+          expect((await create(input)).setupSecret).toBeUndefined();
+          await expectNothingCharged(id);
+        });
+
+        it('stays cleared if it needed no customer [SUB-9, D14.259]', async () => {
+          const { subscriptionId: id } = await make({ trialDays: 14, missingPaymentMethod: missing });
+          await change(id, null);
+          await expectNothingCharged(id);
+        });
+
+        it('stays cleared if its customer authenticates afterwards [SUB-9, D14.259]', async () => {
+          const asks = on.peers.cardOf(customerId, true, 'asks_bank');
+          const parts = { trialDays: 14, defaultPaymentMethodId: asks, missingPaymentMethod: missing };
+          const { subscriptionId: id } = await make(parts);
+          await change(id, null);
+          await hear(setsUp(id, asks));
+          await expectNothingCharged(id);
+        });
+
+        it('gives way to another one that the customer sets up afterwards [SUB-9, D14.259]', async () => {
+          const asks = on.peers.cardOf(customerId, true, 'asks_bank');
+          const parts = { trialDays: 14, defaultPaymentMethodId: asks, missingPaymentMethod: missing };
+          const { subscriptionId: id } = await make(parts);
+          await change(id, null);
+          const other = on.peers.cardOf(customerId, true);
+          setsUp(id, other);
+          await runAt(trialEnd);
+          expect((await read(id)).subscription).toMatchObject({ status: 'active', defaultPaymentMethodId: other });
+        });
+      },
+    );
+
+    it('is told of once if its customer authenticates the card that the subscription has [D14.259]', async () => {
+      const asks = on.peers.cardOf(customerId, true, 'asks_bank');
+      const { subscriptionId: id } = await make({ trialDays: 14, defaultPaymentMethodId: asks });
+      const told = setsUp(id, asks);
+      await hear(told);
+      await hear(told);
+      expect(await eventsOf(id)).toEqual(['customer.subscription.created', 'customer.subscription.updated']);
+    });
+
     it('is set up for a free first period, and not where nothing is charged later [D14.259]', async () => {
       const free = on.peers.coupon({ percentOffBasisPoints: 10_000, duration: 'once' });
       const made = await make({ discount: { couponId: free, promoCode: null }, defaultPaymentMethodId: null });
       expect(made).toMatchObject({ status: 'active', setupSecret: secret });
+      const off = (duration: string) =>
+        on.peers.coupon({
+          percentOffBasisPoints: 10_000,
+          duration,
+          ...(duration === 'repeating' && { durationInMonths: 2 }),
+        });
+      for (const duration of ['once', 'repeating']) {
+        const parts = { ...trial, discount: { couponId: off(duration), promoCode: null } };
+        expect((await make(parts)).setupSecret, duration).toBe(secret);
+      }
       const others: Parameters<typeof make>[0][] = [
         { ...trial, items: [{ priceId: on.peers.price({ unitAmountCents: 0 }), quantity: 1 }] },
         { ...trial, cancelAtPeriodEnd: true },
         { ...trial, cancelAt: new Date('2026-04-10T00:00:00.000Z') },
         {},
+        { ...trial, discount: { couponId: off('forever'), promoCode: null } },
       ];
       for (const parts of others) expect((await make(parts)).setupSecret).toBeUndefined();
     });

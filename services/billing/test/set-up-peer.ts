@@ -15,9 +15,9 @@ export class SetUpPeer {
 
   async ask({ subscriptionId, paymentMethodId: named, giveUp }: SetUpSubscriptionRequest) {
     if (this.isUnknown) throw new Failure('service_unavailable');
-    const isAsked = named === undefined || this.#asksBank(named);
-    if (!giveUp && isAsked && !this.#begun.has(subscriptionId)) {
-      this.#begun.set(subscriptionId, named === undefined ? {} : { named });
+    if (!giveUp && !this.#begun.has(subscriptionId)) {
+      const ofCard = named !== undefined && (this.#asksBank(named) ? { named } : { named, saved: named });
+      this.#begun.set(subscriptionId, ofCard || {});
     }
     const known = this.#begun.get(subscriptionId);
     if (known?.saved !== undefined) {

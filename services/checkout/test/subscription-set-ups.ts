@@ -257,13 +257,77 @@ export function subscriptionSetUpTests(using: () => ChargingFixture): void {
       expect(await told(of)).toHaveLength(1);
     });
 
+    it.each([false, true])(
+      'is canceled at once if it was detached before checkout learned of it, with giveUp: %s [D14.259]',
+      async (giveUp) => {
+        const of = await subscriptionWith('credit');
+        const cardId = of.paymentMethodId ?? '';
+        const unnamed = { ...of, paymentMethodId: null };
+        await ask(unnamed);
+        const card = await findPaymentMethod(using().database, using().scope, cardId);
+        const { processorSetupIntentId } = await read(of);
+        const input = { paymentMethod: card?.processorPaymentMethodId ?? '' };
+        const key = { idempotencyKey: newId('payment_method') };
+        const confirmed = await port().confirmSetupIntent(processorSetupIntentId ?? '', input, key);
+        expect(confirmed).toMatchObject({ kind: 'succeeded' });
+        await detachPaymentMethod(using().context, using().scope, cardId);
+        expect(await ask(unnamed, { giveUp })).toEqual({ outcome: 'over' });
+        expect(await read(of)).toMatchObject({ status: 'canceled', savedCardId: null });
+        expect(await intentOf(of)).toMatchObject({ status: 'canceled' });
+        expect(await told(of)).toEqual([]);
+      },
+    );
+
+    const refusing = (status: number, code: string) =>
+      using().contextWith(() => ({
+        retrievePaymentMethod: async () => ({ kind: 'rejected' as const, status, code, param: undefined }),
+      }));
+
+    it.each([
+      [400, 'payment_method_invalid'],
+      [404, 'resource_missing'],
+    ])('is canceled at once if the processor has it no more: %i %s [D14.259]', async (status, code) => {
+      const of = await subscriptionWith();
+      await ask(of);
+      await gives(of, 'credit');
+      expect(await ask(of, {}, refusing(status, code))).toEqual({ outcome: 'over' });
+      expect(await read(of)).toMatchObject({ status: 'canceled' });
+    });
+
+    it('waits until its time is over while the processor refuses Eligo’s own key [D14.259]', async () => {
+      const of = await subscriptionWith();
+      await ask(of);
+      await gives(of, 'credit');
+      const context = refusing(401, 'api_key_expired');
+      await expect(ask(of, { giveUp: true }, context)).rejects.toMatchObject(unavailable);
+      expect(await read(of)).toMatchObject({ status: 'waiting' });
+      await pass(of, 'expires_at = now()');
+      expect(await ask(of, { giveUp: true }, context)).toEqual({ outcome: 'over' });
+    });
+
+    it('leaves the end of the period unknown while the processor works on it [D14.259]', async () => {
+      const of = await subscriptionWith();
+      await ask(of);
+      await gives(of, 'credit');
+      const context = using().contextWith((at) => ({
+        async retrieveSetupIntent(id, call) {
+          const answer = await at.retrieveSetupIntent(id, call);
+          return answer.kind === 'succeeded' ? { ...answer, kind: 'processing' } : answer;
+        },
+      }));
+      expect(await ask(of, {}, context)).toEqual({ outcome: 'waits', clientSecret: secret });
+      await expect(ask(of, { giveUp: true }, context)).rejects.toMatchObject(unavailable);
+      expect(await ask(of, { giveUp: true })).toMatchObject({ outcome: 'saved' });
+    });
+
     it('goes on waiting when its subscription changes otherwise, or is heard of with the same card', async () => {
       const named = await subscriptionWith('authentication_required');
       const unnamed = await subscriptionWith();
       for (const one of [named, unnamed]) await ask(one);
       await hears(named, 'trialing', named.paymentMethodId ?? '');
       await hears(unnamed, 'trialing');
-      for (const one of [named, unnamed]) expect(await read(one)).toMatchObject({ status: 'waiting', ends: false });
+      for (const one of [named, unnamed])
+        expect(await read(one)).toMatchObject({ status: 'waiting', isGivenUp: false });
     });
 
     it('is begun neither by an end nor for a card that is gone', async () => {

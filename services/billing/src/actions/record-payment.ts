@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import { isRefusedForGood, nextRetry, startOfDunning } from '../domain/dunning.ts';
 import type { ChargeStatus, Invoice, InvoiceCharge } from '../domain/invoice.ts';
 import type { Subscription } from '../domain/subscription.ts';
-import type { SubscriptionStatus } from '../domain/subscription-states.ts';
+import { type SubscriptionStatus, unpaidStatuses } from '../domain/subscription-states.ts';
 import { findDunning } from '../store/dunning-settings.ts';
 import { loadInvoiceCharges, settleInvoiceCharge } from '../store/invoice-charges.ts';
 import { lockInvoice, saveInvoice } from '../store/invoices.ts';
@@ -95,7 +95,7 @@ async function recordPayment(
     return;
   }
   await appendInvoiceEvent(tx, scope, 'paid', saved, at);
-  const becomesActive = owing.has(subscription.status);
+  const becomesActive = unpaidStatuses.has(subscription.status);
   const paid = await saveSubscription(tx, scope, subscription, {
     ...subscription,
     ...kept,
@@ -120,9 +120,6 @@ function cardsKept(
   if (isBesideHealthCard) return { backupPaymentMethodId: id };
   return { defaultPaymentMethodId: id, backupPaymentMethodId: backup === id ? null : backup };
 }
-
-// What a payment makes active.
-const owing: ReadonlySet<SubscriptionStatus> = new Set(['incomplete', 'past_due', 'unpaid']);
 
 /**
  * Records that the payment of an invoice has failed: the subscription is past due, and the next try is set (decisions 14.91). After the last one it ends, or

@@ -1,6 +1,7 @@
 import type { Scope, Tx } from '@eligo/postgres';
 import type { Context } from '../context.ts';
 import type { Subscription } from '../domain/subscription.ts';
+import { endedStatuses, owingStatuses } from '../domain/subscription-states.ts';
 import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
@@ -16,27 +17,35 @@ export interface CardOfSetUp {
 
 /**
  * Makes the card that its customer set up the card of a subscription that has none, or that still has the one which was to be set up, and tells of it. What the
- * subscription owes by then is charged to it. A second record of the same changes nothing.
+ * subscription owes by then is charged to it. It is recorded once: a card that the partner clears afterwards is not made the default again.
  */
 export async function recordSetUp(
   { clock }: Pick<Context, 'clock'>,
   tx: Tx,
   scope: Scope,
-  { subscriptionId, paymentMethodId, namedPaymentMethodId }: CardOfSetUp,
+  setUp: CardOfSetUp,
 ): Promise<void> {
-  const before = await lockSubscription(tx, scope, subscriptionId);
-  if (before === undefined || ended.has(before.status)) return;
-  const { defaultPaymentMethodId } = before;
-  const isRecorded = defaultPaymentMethodId === paymentMethodId && paymentMethodId !== namedPaymentMethodId;
-  // The partner has named another card meanwhile.
-  if (isRecorded || (defaultPaymentMethodId !== null && defaultPaymentMethodId !== namedPaymentMethodId)) return;
+  const before = await lockSubscription(tx, scope, setUp.subscriptionId);
+  if (before === undefined || endedStatuses.has(before.status) || before.setUpRecordedAt !== null) return;
   const at = await timeOnClock(tx, scope, clock, before.testClockId);
-  const owes = owing.has(before.status) && (before.paymentAt === null || before.paymentAt > at);
-  const after = { ...before, defaultPaymentMethodId: paymentMethodId, ...(owes ? { paymentAt: at } : {}) };
+  const recorded = { ...before, setUpRecordedAt: at };
+  if (!takesPlace(setUp, before)) {
+    await saveSubscription(tx, scope, before, recorded);
+    return;
+  }
+  const owes = owingStatuses.has(before.status) && (before.paymentAt === null || before.paymentAt > at);
+  const after = { ...recorded, defaultPaymentMethodId: setUp.paymentMethodId, ...(owes ? { paymentAt: at } : {}) };
   const saved = await saveSubscription(tx, scope, before, after);
   wakeWhenDue(tx, saved, at);
   await appendSubscriptionEvent(tx, scope, 'updated', saved, at);
 }
 
-const ended: ReadonlySet<Subscription['status']> = new Set(['canceled', 'incomplete_expired']);
-const owing: ReadonlySet<Subscription['status']> = new Set(['past_due', 'unpaid']);
+// A card that the partner has named meanwhile stays, and the one that the subscription was created with stays away once the partner has cleared it.
+function takesPlace(
+  { paymentMethodId, namedPaymentMethodId }: CardOfSetUp,
+  { defaultPaymentMethodId }: Subscription,
+): boolean {
+  return defaultPaymentMethodId === null
+    ? paymentMethodId !== namedPaymentMethodId
+    : defaultPaymentMethodId === namedPaymentMethodId;
+}

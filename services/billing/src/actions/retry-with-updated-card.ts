@@ -1,5 +1,6 @@
 import type { Scope, Tx } from '@eligo/postgres';
 import type { Context } from '../context.ts';
+import { owingStatuses } from '../domain/subscription-states.ts';
 import { lockInvoice, saveInvoice } from '../store/invoices.ts';
 import { findOwingOn } from '../store/owing-subscriptions.ts';
 import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
@@ -18,7 +19,7 @@ export async function retryWithUpdatedCard(
 ): Promise<void> {
   for (const id of await findOwingOn(tx, scope, paymentMethodId, mostSubscriptions)) {
     const subscription = await lockSubscription(tx, scope, id);
-    if (subscription === undefined || !owing.has(subscription.status)) continue;
+    if (subscription === undefined || !owingStatuses.has(subscription.status)) continue;
     const invoice = await lockInvoice(tx, scope, subscription.latestInvoiceId ?? '');
     if (invoice?.status !== 'open') continue;
     const at = await timeOnClock(tx, scope, clock, subscription.testClockId);
@@ -31,5 +32,3 @@ export async function retryWithUpdatedCard(
     wakeWhenDue(tx, await saveSubscription(tx, scope, subscription, { ...subscription, paymentAt: at }), at);
   }
 }
-
-const owing: ReadonlySet<string> = new Set(['past_due', 'unpaid']);

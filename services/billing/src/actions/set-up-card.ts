@@ -1,7 +1,7 @@
 import { type Scope, withTx } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
 import type { Context } from '../context.ts';
-import { chargesLater } from '../domain/set-up.ts';
+import { needsSetUp } from '../domain/set-up.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { findSubscription } from '../store/subscriptions.ts';
 import { recordSetUp } from './record-set-up.ts';
@@ -15,13 +15,13 @@ export async function secretOfSetUp(
   call: Call,
   subscription: Subscription,
 ): Promise<string | undefined> {
-  if (!chargesLater(subscription)) return undefined;
+  if (!needsSetUp(subscription)) return undefined;
   return (await checkout.setUpSubscription(asked(subscription, false), call)).clientSecret;
 }
 
 /** Whether the end of the first period of a subscription depends on a card that its customer may have set up, and that is not known here yet. */
 export function mayBeSetUp(subscription: Subscription): boolean {
-  return subscription.defaultPaymentMethodId === null && chargesLater(subscription);
+  return subscription.defaultPaymentMethodId === null && needsSetUp(subscription);
 }
 
 /**

@@ -56,6 +56,11 @@ export function lastingDiscounts(discounts: readonly StoredDiscount[]): StoredDi
   return discounts.filter((discount) => durationOf(discount) !== 'once');
 }
 
+/** Those that take something off each invoice to come. */
+export function endlessDiscounts(discounts: readonly StoredDiscount[]): StoredDiscount[] {
+  return discounts.filter((discount) => durationOf(discount) === 'forever' && discount.endMs === undefined);
+}
+
 /** What it takes off, and of which lines. */
 export function discountingOf({ coupon }: StoredDiscount): Discounting {
   const off: Discounting['off'] =

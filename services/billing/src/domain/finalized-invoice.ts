@@ -67,14 +67,13 @@ export function periodLines(
   discounts: readonly StoredDiscount[],
   eligibility: readonly Eligibility[],
 ): InvoiceLine[] {
-  const subtotals = items.map((item) => cents(item.unitAmountCents * item.quantity));
-  const nets = netsOf(items, subtotals, discounts);
+  const totals = periodTotals(items, discounts);
   return items.map((item, index) => {
-    const [subtotalCents, netCents, decision] = [subtotals[index], nets[index], eligibility[index]];
-    if (subtotalCents === undefined || netCents === undefined || decision === undefined) {
+    const [totalCents, decision] = [totals[index], eligibility[index]];
+    if (totalCents === undefined || decision === undefined) {
       throw new Error('An item of an invoice has no amount or no eligibility decision');
     }
-    const totalCents = cents(netCents + item.taxCents + item.shippingCents);
+    const subtotalCents = subtotalOf(item);
     return {
       subscriptionItemId: item.id,
       priceId: item.priceId,
@@ -82,7 +81,7 @@ export function periodLines(
       quantity: item.quantity,
       unitAmountCents: item.unitAmountCents,
       subtotalCents,
-      discountCents: cents(subtotalCents - netCents),
+      discountCents: cents(subtotalCents + item.taxCents + item.shippingCents - totalCents),
       taxCents: item.taxCents,
       shippingCents: item.shippingCents,
       totalCents,
@@ -91,6 +90,17 @@ export function periodLines(
       prorationId: null,
     };
   });
+}
+
+/** What a whole period costs with these discounts taken off, in the order of the items. */
+export function periodTotals(items: readonly SubscriptionItem[], discounts: readonly StoredDiscount[]): Cents[] {
+  const lines = items.map(({ priceId, productId }) => ({ priceId, productId: productId ?? '' }));
+  const { nets } = takeDiscounts(lines, items.map(subtotalOf), discounts.map(discountingOf));
+  return items.map(({ taxCents, shippingCents }, index) => cents((nets[index] ?? 0) + taxCents + shippingCents));
+}
+
+function subtotalOf({ unitAmountCents, quantity }: SubscriptionItem): Cents {
+  return cents(unitAmountCents * quantity);
 }
 
 /** Whether a health card may pay for what this was decided of. */
@@ -115,13 +125,4 @@ export function itemsUninvoiced(
   return items.map((item) =>
     itemIds.has(item.id) ? { ...item, invoicedCents: cents(0), invoicedEligible: false } : item,
   );
-}
-
-function netsOf(
-  items: readonly SubscriptionItem[],
-  subtotals: readonly Cents[],
-  discounts: readonly StoredDiscount[],
-): Cents[] {
-  const lines = items.map(({ priceId, productId }) => ({ priceId, productId: productId ?? '' }));
-  return takeDiscounts(lines, subtotals, discounts.map(discountingOf)).nets;
 }

@@ -85,6 +85,7 @@ export function newSubscription(sold: SoldSubscription): { subscription: Subscri
     paymentAt: null,
     noticeAt: trialNoticeAt(sold.at, trialEnd),
     remindAt: null,
+    setUpRecordedAt: null,
     expiresAt: null,
     heldUntil: null,
     items: recurring.map(itemOf(sold.at, trialEnd === null ? sold : undefined)),

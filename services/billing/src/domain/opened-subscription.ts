@@ -100,6 +100,7 @@ export function openSubscription(
     paymentAt: invoice.status === 'open' ? at : null,
     noticeAt: trialNoticeAt(at, trialEnd),
     remindAt: null,
+    setUpRecordedAt: null,
     expiresAt: status === 'incomplete' ? new Date(at.getTime() + incompleteMs) : null,
     heldUntil: null,
     items: trialEnd === null ? itemsInvoicedBy(items, lines) : itemsUninvoiced(items),

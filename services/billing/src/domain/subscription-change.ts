@@ -1,7 +1,7 @@
 import { Failure } from '@eligo/failures';
 import { begunDiscounts, type StoredDiscount } from './discounts.ts';
 import type { Subscription } from './subscription.ts';
-import type { SubscriptionStatus } from './subscription-states.ts';
+import { endedStatuses, unpaidStatuses } from './subscription-states.ts';
 import { trialNoticeAt } from './trial-notice.ts';
 
 /** What a partner changes of a subscription; what is undefined stays. */
@@ -24,7 +24,7 @@ export interface SubscriptionChange {
  */
 export function changeSubscription(before: Subscription, asked: SubscriptionChange, at: Date): Subscription {
   const change = whatChanges(before, asked);
-  if (ended.has(before.status)) throw new Failure('subscription_not_updatable');
+  if (endedStatuses.has(before.status)) throw new Failure('subscription_not_updatable');
   if (before.status === 'incomplete' && !isOfPayerAlone(change)) throw new Failure('subscription_not_updatable');
   const payer = {
     defaultPaymentMethodId: changed(change.defaultPaymentMethodId, before.defaultPaymentMethodId),
@@ -38,14 +38,14 @@ export function changeSubscription(before: Subscription, asked: SubscriptionChan
     prorationBehavior: change.prorationBehavior ?? before.prorationBehavior,
     metadata: change.metadata ?? before.metadata,
     discounts: change.discounts === undefined ? before.discounts : begunDiscounts(change.discounts, at, false),
-    paymentAt: owing.has(before.status) && givesCard(change) ? at : before.paymentAt,
+    paymentAt: unpaidStatuses.has(before.status) && givesCard(change) ? at : before.paymentAt,
     ...(change.trialEnd === undefined ? {} : trialUntil(before, change.trialEnd, at)),
   };
 }
 
 /** Whether a change makes a subscription pay what it owes with another card. */
 export function paysWithNewCard(before: Subscription, asked: SubscriptionChange): boolean {
-  return owing.has(before.status) && givesCard(whatChanges(before, asked));
+  return unpaidStatuses.has(before.status) && givesCard(whatChanges(before, asked));
 }
 
 // Partners send back the whole record with a field or two changed (decisions 1.2).
@@ -60,11 +60,6 @@ function whatChanges(before: Subscription, asked: SubscriptionChange): Subscript
 function givesCard({ defaultPaymentMethodId, backupPaymentMethodId }: SubscriptionChange): boolean {
   return typeof defaultPaymentMethodId === 'string' || typeof backupPaymentMethodId === 'string';
 }
-
-// The statuses in which an open invoice waits for a card.
-const owing: ReadonlySet<SubscriptionStatus> = new Set(['incomplete', 'past_due', 'unpaid']);
-
-const ended: ReadonlySet<SubscriptionStatus> = new Set(['canceled', 'incomplete_expired']);
 
 const payerFields: ReadonlySet<string> = new Set(['defaultPaymentMethodId', 'backupPaymentMethodId', 'metadata']);
 

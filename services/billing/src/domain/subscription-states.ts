@@ -21,3 +21,12 @@ export const subscriptionStates: StateTable<SubscriptionStatus> = stateTable<Sub
   unpaid: ['active', 'canceled'],
   paused: ['active', 'canceled'],
 });
+
+/** It is over for good. */
+export const endedStatuses: ReadonlySet<SubscriptionStatus> = new Set(['canceled', 'incomplete_expired']);
+
+/** An open invoice waits for a card, that of the first period too. */
+export const unpaidStatuses: ReadonlySet<SubscriptionStatus> = new Set(['incomplete', 'past_due', 'unpaid']);
+
+/** A renewal has failed, and its invoice is still open. */
+export const owingStatuses: ReadonlySet<SubscriptionStatus> = new Set(['past_due', 'unpaid']);

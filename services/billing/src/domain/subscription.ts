@@ -34,6 +34,8 @@ export interface Subscription {
   readonly remindAt: Date | null;
   /** When it gives up while its first payment is outstanding. */
   readonly expiresAt: Date | null;
+  /** When the card that its customer set up was recorded. What is told of that set-up later changes nothing. */
+  readonly setUpRecordedAt: Date | null;
   /** No process takes up what is due before this time of the wall clock. */
   readonly heldUntil: Date | null;
   readonly items: readonly SubscriptionItem[];

@@ -118,6 +118,7 @@ export async function saveSubscription(
     after.trialStart,
     after.interval,
     after.intervalCount,
+    after.setUpRecordedAt,
   ]);
   if (written === undefined) throw new Error('A subscription changed after it was read');
   await saveSubscriptionItems(tx, scope, before, after);
@@ -159,6 +160,7 @@ export interface SubscriptionRow {
   remind_at: Date | null;
   held_until: Date | null;
   expires_at: Date | null;
+  set_up_recorded_at: Date | null;
   version: bigint;
   items: ItemJson[];
 }
@@ -192,6 +194,7 @@ export function subscriptionOfRow(row: SubscriptionRow): Subscription {
     remindAt: row.remind_at,
     heldUntil: row.held_until,
     expiresAt: row.expires_at,
+    setUpRecordedAt: row.set_up_recorded_at,
     items: row.items.map(itemOfJson),
     createdAt: row.created_at,
     version: row.version,
@@ -227,6 +230,7 @@ const columns = [
   'remind_at',
   'held_until',
   'expires_at',
+  'set_up_recorded_at',
   'version',
 ];
 
@@ -261,7 +265,8 @@ const update = scoped<{ remind_at: Date | null }>(
   `update subscriptions set status = $6, cancel_at_period_end = $7, cancel_at = $8, canceled_at = $9, anchor = $10, current_period_start = $11,
      current_period_end = $12, trial_end = $13, latest_invoice_id = $14, default_payment_method_id = $15, backup_payment_method_id = $16,
      discounts = $17, metadata = $18, payment_at = $19, notice_at = $20, held_until = $21, expires_at = $22,
-     proration_behavior = $23, trial_start = $24, interval = $25, interval_count = $26, version = version + 1
+     proration_behavior = $23, trial_start = $24, interval = $25, interval_count = $26,
+     set_up_recorded_at = $27, version = version + 1
    where account_id = $1 and test_mode = $2 and id = $3 and version = $4 and status = $5
    returning remind_at`,
 );

@@ -38,7 +38,7 @@ export async function followSetUp(
   if (port.isDown()) return undefined;
   const deadlineMs = performance.now() + context.budgets.callMs;
   const call: SetUpCall = { context, scope, port, setUp, deadlineMs };
-  const ends = giveUp || setUp.ends || isExpired;
+  const ends = giveUp || setUp.isGivenUp || isExpired;
   const known = await ask(call, ends);
   if (known === undefined) return undefined;
   switch (known.kind) {
@@ -52,6 +52,10 @@ export async function followSetUp(
     case 'unknown':
     case 'not_now':
       return undefined;
+    case 'processing':
+      // It can no longer be canceled, and its outcome is not known yet.
+      if (ends) return undefined;
+      return { outcome: 'waits', clientSecret: await wait(call, known) };
     default:
       return { outcome: 'waits', clientSecret: await wait(call, known) };
   }

@@ -54,7 +54,7 @@ async function begin(
   }
   const made: SubscriptionSetUp = {
     ...{ subscriptionId, customerId, setupIntentId: newId('setup_intent'), namedCardId: paymentMethodId },
-    ...{ processorAccount: account, processorSetupIntentId: null, status: 'beginning', tries: 0, ends: false },
+    ...{ processorAccount: account, processorSetupIntentId: null, status: 'beginning', tries: 0, isGivenUp: false },
     ...{ savedCardId: null, isExpired: false },
   };
   return withTx(database, scope, async (tx) => {

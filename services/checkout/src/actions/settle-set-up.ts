@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { append } from '@eligo/events';
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
-import type { PaymentMethodFacts, SetupFacts } from '@eligo/processor';
+import type { PaymentMethodFacts, Rejected, SetupFacts } from '@eligo/processor';
 import { CardSetUpSchema } from '@eligo/proto/events/v1/events';
 import { newId, present } from '@eligo/values';
 import type { PaymentMethod } from '../domain/payment-method.ts';
@@ -11,12 +11,14 @@ import { findByProcessorId, insertPaymentMethod, keepOffSession, recordAgreement
 import { markSetUp, noteSetupIntent } from '../store/setup-intents.ts';
 import { lockSetUp, moveSetUp } from '../store/subscription-set-ups.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
+import { isOurOwnFault } from './processor-refusal.ts';
 import { storedCard } from './recognize-card.ts';
 import { type SetUpCall, timeLeft } from './set-up-call.ts';
 
 /**
  * Records that the card of a subscription was set up: the card that its customer gave becomes a payment method of theirs, and billing is told by a command, all in
- * one transaction. Billing is not told of a card that needed no customer: nothing of the subscription changes. Undefined while the processor does not tell the card.
+ * one transaction. Billing is not told of a card that needed no customer: nothing of the subscription changes. A card that cannot be kept ends the set-up as canceled,
+ * because asking again would not change it. Undefined while the processor does not tell the card.
  */
 export async function saveSetUpCard(call: SetUpCall, facts: SetupFacts): Promise<SubscriptionSetUp | undefined> {
   const { context, scope, port, setUp } = call;
@@ -24,6 +26,7 @@ export async function saveSetUpCard(call: SetUpCall, facts: SetupFacts): Promise
   if (cardId === undefined) throw new Error(`Set-up ${setUp.setupIntentId} saved a card without a name`);
   const known = await findByProcessorId(context.database, scope, cardId);
   const found = known === undefined ? await port.retrievePaymentMethod(cardId, timeLeft(call)) : undefined;
+  if (found?.kind === 'rejected' && (isGone(found) || setUp.isExpired)) return cancelSetUp(call);
   if (found !== undefined && found.kind !== 'found') return undefined;
   const made = found && (await methodOf(call, found, facts));
   return withTx(context.database, scope, async (tx) => {
@@ -31,7 +34,7 @@ export async function saveSetUpCard(call: SetUpCall, facts: SetupFacts): Promise
     // Another process has settled it.
     if (before === undefined || before.status === 'saved' || before.status === 'canceled') return before;
     const id = await keep(tx, scope, before, known, made, facts);
-    if (id === undefined) return undefined;
+    if (id === undefined) return moveToCanceled(tx, scope, before);
     if (facts.agreement !== undefined) await recordAgreement(tx, scope, id, facts.agreement);
     await markSetUp(tx, scope, before.setupIntentId, id);
     const saved = await moveSetUp(tx, scope, before, 'saved', id);
@@ -49,9 +52,18 @@ export function cancelSetUp({
   return withTx(context.database, scope, async (tx) => {
     const before = await lockSetUp(tx, scope, setUp.subscriptionId);
     if (before === undefined || before.status === 'saved' || before.status === 'canceled') return before;
-    await noteSetupIntent(tx, scope, before.setupIntentId, 'canceled');
-    return moveSetUp(tx, scope, before, 'canceled', null);
+    return moveToCanceled(tx, scope, before);
   });
+}
+
+async function moveToCanceled(tx: Tx, scope: Scope, setUp: SubscriptionSetUp): Promise<SubscriptionSetUp> {
+  await noteSetupIntent(tx, scope, setUp.setupIntentId, 'canceled');
+  return moveSetUp(tx, scope, setUp, 'canceled', null);
+}
+
+// The processor told the set-up intent a moment ago: a 404 is the card's, and not of a wrong account.
+function isGone(refusal: Rejected): boolean {
+  return refusal.status === 404 || !isOurOwnFault(refusal);
 }
 
 async function methodOf(
@@ -76,7 +88,7 @@ async function methodOf(
   };
 }
 
-// The id of the payment method. Undefined for a card that was detached or is another customer's: it is asked about again until the set-up's time is over.
+// The id of the payment method. Undefined for a card that was detached or is another customer's: it stays so.
 async function keep(
   tx: Tx,
   scope: Scope,

@@ -22,8 +22,8 @@ export interface SubscriptionSetUp {
   /** `beginning` until the processor was asked for all that goes without the customer; then `waiting` for them. */
   readonly status: SetUpStatus;
   readonly tries: number;
-  /** It waits no longer. */
-  readonly ends: boolean;
+  /** Its subscription has ended or has another card: it is canceled at the processor. */
+  readonly isGivenUp: boolean;
   readonly savedCardId: string | null;
   /** Its time is over. */
   readonly isExpired: boolean;

@@ -122,7 +122,7 @@ function setUpOfRow(row: SetUpRow): SubscriptionSetUp {
     processorSetupIntentId: row.processor_setup_intent_id,
     status: row.status,
     tries: row.tries,
-    ends: row.ends,
+    isGivenUp: row.ends,
     savedCardId: row.saved_payment_method_id,
     isExpired: row.is_expired,
   };
