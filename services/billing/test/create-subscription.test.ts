@@ -114,6 +114,14 @@ describe('creating a subscription', () => {
     });
   });
 
+  it('ends at the time that the request names, also in its first period [SUB-9]', async () => {
+    const { subscriptionId } = await make({ cancelAt: new Date('2026-04-20T00:00:00.000Z') });
+    await runAt('2026-04-19T23:59:59.999Z');
+    expect((await read(subscriptionId)).subscription.status).toBe('active');
+    await runAt('2026-04-20T00:00:00.000Z');
+    expect((await read(subscriptionId)).subscription.status).toBe('canceled');
+  });
+
   it('lives on the clock of its customer', async () => {
     const at = new Date('2027-01-31T00:00:00.000Z');
     const clock = await createTestClock(on.context, callOf(scope), { frozenTime: at, name: null });

@@ -243,6 +243,23 @@ describe('subscriptions of an account that are due together', () => {
   });
 });
 
+it('a look that did something says so, although an account with nothing done ends last', async () => {
+  const [quick, slow] = [someScope(), someScope()];
+  const { subscriptionId } = await sell(on, quick);
+  await sell(on, slow);
+  on.at(may);
+  const { checkout } = on.context;
+  const recorded = async () =>
+    (await on.test.admin("select 1 from billing.invoices where account_id = $1 and status = 'paid'", [quick.accountId]))
+      .length === 2;
+  const chargeInvoice: typeof checkout.chargeInvoice = async (request, call) => {
+    if (request.subscriptionId === subscriptionId) return checkout.chargeInvoice(request, call);
+    await waitUntil(recorded);
+    throw new Failure('service_unavailable', { retryAfterSeconds: 1 });
+  };
+  expect(await runDueSubscriptions({ ...on.context, checkout: { ...checkout, chargeInvoice } })).toBe(true);
+});
+
 it('an outage of six hours at midnight is made up in the order of the due times, charges nothing twice, and starves no other account', async () => {
   const minutes = (count: number) => new Date(start.getTime() + count * 60_000);
   const sold = [];

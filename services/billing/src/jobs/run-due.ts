@@ -68,7 +68,6 @@ export async function runDueSubscriptions(
 }
 
 async function runEach(context: Context, due: DueSubscription[], until: Date, signal: AbortSignal): Promise<number> {
-  let done = 0;
   const [places, charges] = [openPlaces(atOnce), openAdaptivePlaces(chargesAtOnce)];
   const { checkout } = context;
   // Only calls to checkout say how fast the processor is: a step that charges nothing ends at once.
@@ -79,16 +78,16 @@ async function runEach(context: Context, due: DueSubscription[], until: Date, si
       chargeInvoice: (request, call) => charges.measure(() => checkout.chargeInvoice(request, call)),
     },
   };
-  await Promise.all(
+  const done = await Promise.all(
     groupsOf(due).map(({ scope, ids }) =>
       places.use(ids.length, async (onGivenBack) => {
         // Behind a slow processor: another process may have taken them since.
-        if (signal.aborted || context.clock.now() >= until) return;
-        done += await runDueSteps(measuring, scope, ids, { pace: context.pace, charges, until, onGivenBack });
+        if (signal.aborted || context.clock.now() >= until) return 0;
+        return runDueSteps(measuring, scope, ids, { pace: context.pace, charges, until, onGivenBack });
       }),
     ),
   );
-  return done;
+  return done.reduce((sum, ofGroup) => sum + ofGroup, 0);
 }
 
 interface DueGroup {
