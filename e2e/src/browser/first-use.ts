@@ -1,5 +1,8 @@
 import type { Browser, BrowserContextOptions, Request } from 'playwright-core';
 
+/** Whether nothing else runs on this machine, so that its times count. */
+export const isMachineOurs = process.env.ELIGO_TEST_SPEED === 'on';
+
 /** What a first visit to a checkout page took until it could be used, in the page's own time since the navigation began. */
 export interface FirstUse {
   /** The button that pays can be pressed. */

@@ -1,27 +1,29 @@
-import type { Page } from 'playwright-core';
+import type { Frame, Page } from 'playwright-core';
 
 /** What a screen reader is told of a page: its language and title, where the focus is, and the names, roles and states of all that is in it and in its frames. */
 export async function readingOf(page: Page): Promise<string> {
-  const [main, ...frames] = page.frames();
-  const parts = await Promise.all(
-    [main, ...frames].map(async (frame, index) => {
-      if (frame === undefined) return '';
-      const { language, title, focus, described } = await frame.evaluate(situation);
-      const tree = await frame.locator('body').ariaSnapshot();
-      const frameTitle = index === 0 ? undefined : await (await frame.frameElement()).getAttribute('title');
-      return [
-        ...(frameTitle === undefined ? [] : [`frame: ${frameTitle}`]),
-        ...[
-          `title: ${title}`,
-          `language: ${language}`,
-          `focus: ${focus}`,
-          ...described.map((one) => `described: ${one}`),
-        ],
-        ...tree.split('\n').filter(isRead),
-      ].join('\n');
-    }),
-  );
-  return `${withoutChance(parts.join('\n---\n'))}\n`;
+  const frames = page.frames().filter((frame) => frame !== page.mainFrame());
+  const [main, parts] = await Promise.all([
+    readingOfFrame(page.mainFrame()),
+    Promise.all(
+      frames.map(async (frame) => {
+        const title = await (await frame.frameElement()).getAttribute('title');
+        return `frame: ${title}\n${await readingOfFrame(frame)}`;
+      }),
+    ),
+  ]);
+  // The browser lists frames in the order in which they were attached, which is not always the same.
+  return `${withoutChance([main, ...parts.sort()].join('\n---\n'))}\n`;
+}
+
+async function readingOfFrame(frame: Frame): Promise<string> {
+  const { language, title, focus, described } = await frame.evaluate(situation);
+  const tree = await frame.locator('body').ariaSnapshot();
+  return [
+    ...[`title: ${title}`, `language: ${language}`, `focus: ${focus}`],
+    ...described.map((one) => `described: ${one}`),
+    ...tree.split('\n').filter(isRead),
+  ].join('\n');
 }
 
 // Addresses are not read aloud.
