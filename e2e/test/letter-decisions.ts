@@ -70,10 +70,12 @@ export function describeLetterDecisions(started: () => Constellation): void {
         expect(record(await api.ok('GET', `/v1/letters/${letter}`), 'letter').status).toBe(
           isApproved ? 'approved' : 'denied',
         );
-        const events = records(await api.ok('GET', '/v1/events?limit=100'), 'events')
-          .filter(({ object }) => JSON.stringify(object).includes(letter))
-          .map(({ event_type }) => event_type);
-        expect(events).toEqual([isApproved ? 'consultation.approved' : 'consultation.denied']);
+        const eventsOfLetter = async () =>
+          records(await api.ok('GET', '/v1/events?limit=100'), 'events')
+            .filter(({ object }) => JSON.stringify(object).includes(letter))
+            .map(({ event_type }) => event_type);
+        await waitUntil(async () => (await eventsOfLetter()).length > 0, { withinMs: 60_000, what: 'the event' });
+        expect(await eventsOfLetter()).toEqual([isApproved ? 'consultation.approved' : 'consultation.denied']);
         expect(customer).toMatch(/^fcus_/);
       },
       180_000,

@@ -280,7 +280,7 @@ describe('a key whose request crashed', () => {
       const refused = createSubscription(on.context, callOf(scope), input, other);
       await expect(refused).rejects.toMatchObject({ code: 'validation_error' });
     }
-    await on.test.admin('update billing.catalog_tasks set due_at = now()');
+    await on.test.admin("update billing.catalog_tasks set due_at = now() - interval '1 second'");
     await settleTasks();
   });
 });
@@ -323,7 +323,7 @@ describe('a coupon of a new subscription', () => {
     await expect(make(withCoupon(coupon))).rejects.toThrow('failpoint');
     turnFailpointsOff();
     expect([...on.peers.redemptions.values()]).toEqual(['reserved']);
-    await on.test.admin('update billing.catalog_tasks set due_at = now()');
+    await on.test.admin("update billing.catalog_tasks set due_at = now() - interval '1 second'");
     await settleTasks();
     expect([...on.peers.redemptions.values()]).toEqual(['released']);
     expect(await on.test.admin('select 1 from billing.catalog_tasks')).toEqual([]);
