@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { Code } from '@connectrpc/connect';
@@ -164,9 +166,8 @@ test('a call that finds no connection, when the peer has only just gone, waits f
   const probe = clientOf([port], 30_000);
   await probe.echo({ count: 1 }, byGateway());
   await first.stop(0);
-  // The first connection that is tried now is refused.
   const waiting = [2, 3].map((count) => probe.echo({ count }, { ...byGateway(), timeoutMs: 30_000 }));
-  await delay(50);
+  await oneConnectionCut(port);
   await listenAt(port, { echo });
   expect((await Promise.all(waiting)).map(({ count }) => count)).toEqual([2, 3]);
   expect(seen.toSorted()).toEqual([1, 2, 3]);
@@ -189,7 +190,7 @@ test.each(['answered', 'refused'])(
         () => 'answered',
         (error: unknown) => (error instanceof Failure ? 'refused' : error),
       );
-      await delay(50);
+      await oneConnectionCut(port);
       return [outcome, (await listenAt(port, { echo }))[0]] as const;
     };
     await probe.echo({ count: 1 }, byGateway());
@@ -361,6 +362,14 @@ async function listenOn(server: RpcServer, port: number): Promise<GrpcListener> 
   const listener = await serveGrpc({ server, host: '127.0.0.1', port });
   onTestFinished(() => listener.stop(0));
   return listener;
+}
+
+// A peer that is not there yet: the first connection that is tried ends at once.
+async function oneConnectionCut(port: number): Promise<void> {
+  const listener = createServer((socket) => socket.destroy()).listen(port, '127.0.0.1');
+  await once(listener, 'connection');
+  listener.close();
+  await once(listener, 'close');
 }
 
 function serverOf(implementation: Implementation<ProbeService>): RpcServer {

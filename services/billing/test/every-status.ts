@@ -3,6 +3,7 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { failureTable, isFailureCode } from '@eligo/failures';
 import { type Scope, withTx } from '@eligo/postgres';
 import { EventSchema } from '@eligo/proto/events/v1/events';
+import { cents } from '@eligo/values';
 import { expect, it } from 'vitest';
 import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
 import { createSubscription, type NewSubscription } from '../src/actions/create-subscription.ts';
@@ -99,7 +100,7 @@ const calls: Readonly<Record<string, Ask>> = {
   '`DELETE`': cancel({}),
   '`DELETE` with `refund` `full`': cancel({ refund: 'full' }),
   '`DELETE` with `refund` `prorated`': cancel({ refund: 'prorated' }),
-  '`DELETE` with `refund` `custom`': cancel({ refund: 'custom', refundAmountCents: 100 as never }),
+  '`DELETE` with `refund` `custom`': cancel({ refund: 'custom', refundAmountCents: cents(100) }),
   '`DELETE` with `refund` `custom` without an amount': cancel({ refund: 'custom' }),
   '`DELETE` with `cancel_at_period_end`': cancel({ atPeriodEnd: true }),
   '`DELETE` with `cancel_at_period_end` and a refund': cancel({ atPeriodEnd: true, refund: 'full' }),
