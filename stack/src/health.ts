@@ -7,7 +7,7 @@ const healthyWithinMs = 60_000;
 
 /** Resolves when `url` answers 200, and rejects when the process ends or does not get there, with what its log says last. */
 export function becameHealthy(child: Child, url: string, lastWords: () => string): Promise<void> {
-  return becameSo(child, url, lastWords, ({ status }) => status === 200);
+  return waitFor(child, url, lastWords, ({ status }) => status === 200);
 }
 
 /**
@@ -20,23 +20,23 @@ export function reachesAll(
   names: readonly string[],
   lastWords: () => string,
 ): Promise<void> {
-  return becameSo(child, url, lastWords, ({ status, words }) => {
+  return waitFor(child, url, lastWords, ({ status, body }) => {
     if (status !== 200) return false;
-    const { checks } = JSON.parse(words) as { checks: Record<string, string> };
+    const { checks } = JSON.parse(body) as { checks: Record<string, string> };
     return names.every((name) => checks[name] === 'ok');
   });
 }
 
-async function becameSo(
+async function waitFor(
   child: Child,
   url: string,
   lastWords: () => string,
-  isWell: (seen: Answer) => boolean,
+  isMet: (seen: Answer) => boolean,
 ): Promise<void> {
   const deadline = Date.now() + healthyWithinMs;
   while (!child.hasEnded()) {
     const seen = await look(url);
-    if (isWell(seen)) return;
+    if (isMet(seen)) return;
     if (Date.now() > deadline) {
       await child.stop(1_000);
       throw new Error(
@@ -50,24 +50,24 @@ async function becameSo(
 
 interface Answer {
   readonly status: number | undefined;
-  readonly words: string;
+  readonly body: string;
 }
 
-function textOf({ status, words }: Answer): string {
-  return status === undefined ? words : `${status} ${words.slice(0, 500)}`;
+function textOf({ status, body }: Answer): string {
+  return status === undefined ? body : `${status} ${body.slice(0, 500)}`;
 }
 
 // By node:http, since loading what fetch stands on would cost the supervisor more memory than all its own code.
 function look(url: string): Promise<Answer> {
   return new Promise((resolve) => {
-    const failed = (error: Error) => resolve({ status: undefined, words: error.message });
+    const failed = (error: Error) => resolve({ status: undefined, body: error.message });
     const request = get(url, { agent: false, timeout: 3_000 }, (answer) => {
-      let words = '';
+      let body = '';
       answer.setEncoding('utf8').on('data', (text: string) => {
-        words = `${words}${text}`.slice(0, longestAnswer);
+        body = `${body}${text}`.slice(0, longestAnswer);
       });
       answer.once('error', failed);
-      answer.once('end', () => resolve({ status: answer.statusCode, words }));
+      answer.once('end', () => resolve({ status: answer.statusCode, body }));
     });
     request.once('timeout', () => request.destroy(new Error('no response in time')));
     request.once('error', failed);

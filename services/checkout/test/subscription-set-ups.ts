@@ -58,7 +58,6 @@ export function subscriptionSetUpTests(using: () => ChargingFixture): void {
     );
     return rows.map(({ payload }) => fromBinary(EventSchema, payload).object.value);
   };
-  // A clock that is set back by a moment does not undo it.
   const past = "now() - interval '1 second'";
   const pass = ({ subscriptionId }: SubscriptionToSetUp, parts = `next_check_at = ${past}`) =>
     using().test.admin(`update checkout.subscription_set_ups set ${parts} where subscription_id = $1`, [

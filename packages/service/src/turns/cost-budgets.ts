@@ -60,13 +60,15 @@ export class CostBudgets {
   isOver(caller: TurnCaller): boolean {
     if (this.#shareOfAll(caller) === undefined || !this.#all.isSpent(nameOf(caller))) return false;
     if (!this.#neighbors.areShort(caller.accountId)) return false;
+    // What an account takes in test mode does not count where both are in live mode.
+    const modes = caller.testMode ? [false, true] : [false];
+    const takesTooMuch = (accountId: string) =>
+      modes.some((testMode) => {
+        const account = { accountId, testMode };
+        return this.#all.isSpent(nameOf(account)) || this.#neighbors.isAtLimit(account);
+      });
     // Few accounts can have taken more than their share, so the first few tell.
-    for (const accountId of this.#neighbors.othersOf(caller)) {
-      // What it takes in test mode does not count where both are in live mode.
-      const modes = caller.testMode ? [false, true] : [false];
-      const takesItsShare = (of: TurnCaller) => this.#all.isSpent(nameOf(of)) || this.#neighbors.isAtLimit(of);
-      if (!modes.some((testMode) => takesItsShare({ accountId, testMode }))) return true;
-    }
+    for (const accountId of this.#neighbors.othersOf(caller)) if (!takesTooMuch(accountId)) return true;
     return false;
   }
 

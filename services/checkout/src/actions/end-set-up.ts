@@ -4,7 +4,7 @@ import { wakeJobAfterCommit } from '@eligo/service';
 import { followSetUpsJob, giveUpSetUp } from '../store/subscription-set-ups.ts';
 
 /**
- * Has the set-up of a subscription wait no longer once the subscription has ended, or has another card than the one that is set up. The job of set-ups then
+ * Gives up the set-up of a subscription once the subscription has ended, or has another card than the one that is set up. The job of set-ups then
  * cancels it at the processor. Only a subscription in its first period has a set-up that waits, so the events of renewals ask nothing.
  */
 export async function endSetUp(tx: Tx, scope: Scope, subscription: Subscription): Promise<void> {

@@ -1,18 +1,19 @@
 import { type Scope, withTx } from '@eligo/postgres';
 import type { SetupOutcome } from '@eligo/processor';
 import type { Context } from '../context.ts';
-import type { SubscriptionSetUp } from '../domain/subscription-set-up.ts';
+import { isSettled, type SubscriptionSetUp } from '../domain/subscription-set-up.ts';
 import { findCustomer } from '../store/customers.ts';
 import { findChargeableCards } from '../store/session-payments.ts';
 import { noteSetupIntent } from '../store/setup-intents.ts';
 import { lockSetUp, moveSetUp, nameSetUp, takeNextSetUpTry } from '../store/subscription-set-ups.ts';
 import { ensureProcessorCustomer } from './processor-customer.ts';
 import { isOurOwnFault } from './processor-refusal.ts';
+import { isStoredError } from './retry-past-stored-500.ts';
 import { type SetUpCall, timeLeft } from './set-up-call.ts';
 import { cancelSetUp, saveSetUpCard } from './settle-set-up.ts';
 
-/** What a set-up of a subscription stands at. */
-export type SetUpStanding =
+/** What became of the set-up of a subscription so far. */
+export type SetUpResult =
   /** It waits for its customer, whose browser needs the secret. */
   | { readonly outcome: 'waits'; readonly clientSecret: string | undefined }
   | { readonly outcome: 'saved'; readonly paymentMethodId: string; readonly namedCardId: string | null }
@@ -28,12 +29,12 @@ export async function followSetUp(
   scope: Scope,
   setUp: SubscriptionSetUp,
   giveUp: boolean,
-): Promise<SetUpStanding | undefined> {
-  if (setUp.status === 'saved' || setUp.status === 'canceled') return standingOf(setUp);
+): Promise<SetUpResult | undefined> {
+  if (isSettled(setUp)) return resultOf(setUp);
   const port = context.processors.findAt(scope, setUp.processorAccount);
   const { isExpired } = setUp;
   // Without its processor, nothing can be set up any more.
-  if (port === undefined && isExpired) return standingAfter(await cancelSetUp({ context, scope, setUp }));
+  if (port === undefined && isExpired) return resultAfter(await cancelSetUp({ context, scope, setUp }));
   if (port === undefined) return giveUp ? { outcome: 'over' } : undefined;
   if (port.isDown()) return undefined;
   const deadlineMs = performance.now() + context.budgets.callMs;
@@ -43,29 +44,27 @@ export async function followSetUp(
   if (known === undefined) return undefined;
   switch (known.kind) {
     case 'succeeded':
-      return standingAfter(await saveSetUpCard(call, known));
+      return resultAfter(await saveSetUpCard(call, known));
     case 'canceled':
-      return standingAfter(await cancelSetUp(call));
+      return resultAfter(await cancelSetUp(call));
     case 'rejected':
       // Of the card or the customer, which the processor does not take any more.
-      return isOurOwnFault(known) && !isExpired ? undefined : standingAfter(await cancelSetUp(call));
+      return isOurOwnFault(known) && !isExpired ? undefined : resultAfter(await cancelSetUp(call));
     case 'unknown':
     case 'not_now':
       return undefined;
-    case 'processing':
-      // It can no longer be canceled, and its outcome is not known yet.
-      if (ends) return undefined;
-      return { outcome: 'waits', clientSecret: await wait(call, known) };
     default:
+      // What the processor works on can no longer be canceled, and its outcome is not known yet.
+      if (ends && known.kind === 'processing') return undefined;
       return { outcome: 'waits', clientSecret: await wait(call, known) };
   }
 }
 
-function standingAfter(setUp: SubscriptionSetUp | undefined): SetUpStanding | undefined {
-  return setUp && standingOf(setUp);
+function resultAfter(setUp: SubscriptionSetUp | undefined): SetUpResult | undefined {
+  return setUp && resultOf(setUp);
 }
 
-function standingOf({ status, savedCardId, namedCardId }: SubscriptionSetUp): SetUpStanding {
+function resultOf({ status, savedCardId, namedCardId }: SubscriptionSetUp): SetUpResult {
   return status === 'saved' && savedCardId !== null
     ? { outcome: 'saved', paymentMethodId: savedCardId, namedCardId }
     : { outcome: 'over' };
@@ -131,7 +130,7 @@ async function cancel(call: SetUpCall, id: string): Promise<SetupOutcome | undef
   return isWaiting(known) ? undefined : known;
 }
 
-// A 500 that the processor replays stays under its key for a day, and nothing that is sent with it is carried out any more.
+// As `retryPastStored500`, with the number of the key in the row: another process and a later look go on from it.
 async function underKeys(
   call: SetUpCall,
   what: 'create' | 'confirm' | 'cancel',
@@ -141,7 +140,7 @@ async function underKeys(
   let { tries } = setUp;
   for (let passed = 0; passed < mostKeys; passed++) {
     const answer = await send({ idempotencyKey: `${setUp.setupIntentId}:${tries}:${what}`, ...timeLeft(call) });
-    if (answer.kind !== 'unknown' || !answer.replayed) return answer;
+    if (!isStoredError(answer)) return answer;
     tries = await withTx(context.database, scope, (tx) => takeNextSetUpTry(tx, scope, setUp.subscriptionId, tries));
   }
   return undefined;

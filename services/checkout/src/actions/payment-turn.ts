@@ -103,23 +103,21 @@ export function openPaymentTurns(): PaymentTurns {
     line.tickets.splice(after === -1 ? line.tickets.length : after, 0, ticket);
   }
 
-  const isFirst = (ticket: Ticket, names: Iterable<string>) =>
-    [...names].every((name) => {
-      const nowMs = performance.now();
-      const isBehind = ({ number, holding, answerDueMs }: Ticket) =>
-        (number > ticket.number && !holding) || answerDueMs < nowMs;
-      return (lines.get(name)?.tickets ?? []).every((other) => other === ticket || isBehind(other));
-    });
+  // Those of a line that keep the ticket waiting. One that has stalled does not.
+  const ahead = (ticket: Ticket, name: string, nowMs: number) =>
+    (lines.get(name)?.tickets ?? []).filter(
+      (other) => other !== ticket && (other.holding || other.number < ticket.number) && other.answerDueMs >= nowMs,
+    );
+
+  const isFirst = (ticket: Ticket, names: Iterable<string>) => {
+    const nowMs = performance.now();
+    return [...names].every((name) => ahead(ticket, name, nowMs).length === 0);
+  };
 
   // When one of those before it has stalled, if none of them leaves.
   function stalledAtMs(ticket: Ticket, nowMs: number): number {
-    const dueMs = [...ticket.lines].flatMap((name) =>
-      (lines.get(name)?.tickets ?? [])
-        .filter((other) => other !== ticket && (other.number < ticket.number || other.holding))
-        .map(({ answerDueMs }) => answerDueMs)
-        .filter((answerDueMs) => answerDueMs >= nowMs),
-    );
-    return Math.min(...dueMs) + 1;
+    const tickets = [...ticket.lines].flatMap((name) => ahead(ticket, name, nowMs));
+    return Math.min(...tickets.map(({ answerDueMs }) => answerDueMs)) + 1;
   }
 
   // Whether the request can still be answered, if each charge before it takes as long as the last ones did.
@@ -129,9 +127,7 @@ export function openPaymentTurns(): PaymentTurns {
       const line = lines.get(name);
       if (line === undefined) continue;
       const chargeMs = line.chargeMs ?? lately.get(testMode) ?? leastChargeMs;
-      const before = line.tickets.filter(
-        (other) => other !== ticket && (other.holding || other.number < ticket.number) && other.answerDueMs >= nowMs,
-      );
+      const before = ahead(ticket, name, nowMs);
       const doneMs = before.reduce(
         (sum, { chargingSinceMs }) =>
           sum + (chargingSinceMs === undefined ? 0 : Math.min(nowMs - chargingSinceMs, chargeMs)),

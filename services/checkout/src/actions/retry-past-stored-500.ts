@@ -19,6 +19,7 @@ export async function retryPastStored500<Outcome extends { readonly kind: string
   return outcome;
 }
 
-function isStoredError(outcome: { readonly kind: string }): boolean {
+/** Whether the processor replays a 500 that it stored under the key. */
+export function isStoredError(outcome: { readonly kind: string }): boolean {
   return outcome.kind === 'unknown' && 'replayed' in outcome && outcome.replayed === true;
 }

@@ -9,7 +9,7 @@ import { findChargeableCards } from '../store/session-payments.ts';
 import { insertSetupIntent, isCardSetUp } from '../store/setup-intents.ts';
 import { findSetUp, insertSetUp } from '../store/subscription-set-ups.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
-import { followSetUp, type SetUpStanding } from './follow-set-up.ts';
+import { followSetUp, type SetUpResult } from './follow-set-up.ts';
 
 /** A subscription that charges nothing yet, as billing has it. */
 export interface SubscriptionToSetUp {
@@ -30,13 +30,13 @@ export async function setUpSubscription(
   context: Context,
   scope: Scope,
   asked: SubscriptionToSetUp,
-): Promise<SetUpStanding> {
+): Promise<SetUpResult> {
   const known = await findSetUp(context.database, scope, asked.subscriptionId);
   const setUp = known ?? (asked.giveUp ? undefined : await begin(context, scope, asked));
   if (setUp === undefined) return { outcome: 'over' };
-  const standing = await followSetUp(context, scope, setUp, asked.giveUp);
-  if (standing === undefined) throw new Failure('service_unavailable', { retryAfterSeconds: 1 });
-  return standing;
+  const result = await followSetUp(context, scope, setUp, asked.giveUp);
+  if (result === undefined) throw new Failure('service_unavailable', { retryAfterSeconds: 1 });
+  return result;
 }
 
 async function begin(

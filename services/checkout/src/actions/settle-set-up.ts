@@ -5,7 +5,7 @@ import type { PaymentMethodFacts, Rejected, SetupFacts } from '@eligo/processor'
 import { CardSetUpSchema } from '@eligo/proto/events/v1/events';
 import { newId, present } from '@eligo/values';
 import type { PaymentMethod } from '../domain/payment-method.ts';
-import type { SubscriptionSetUp } from '../domain/subscription-set-up.ts';
+import { isSettled, type SubscriptionSetUp } from '../domain/subscription-set-up.ts';
 import { findCustomer } from '../store/customers.ts';
 import { findByProcessorId, insertPaymentMethod, keepOffSession, recordAgreement } from '../store/payment-methods.ts';
 import { markSetUp, noteSetupIntent } from '../store/setup-intents.ts';
@@ -32,7 +32,7 @@ export async function saveSetUpCard(call: SetUpCall, facts: SetupFacts): Promise
   return withTx(context.database, scope, async (tx) => {
     const before = await lockSetUp(tx, scope, setUp.subscriptionId);
     // Another process has settled it.
-    if (before === undefined || before.status === 'saved' || before.status === 'canceled') return before;
+    if (before === undefined || isSettled(before)) return before;
     const id = await keep(tx, scope, before, known, made, facts);
     if (id === undefined) return moveToCanceled(tx, scope, before);
     if (facts.agreement !== undefined) await recordAgreement(tx, scope, id, facts.agreement);
@@ -51,7 +51,7 @@ export function cancelSetUp({
 }: Pick<SetUpCall, 'context' | 'scope' | 'setUp'>): Promise<SubscriptionSetUp | undefined> {
   return withTx(context.database, scope, async (tx) => {
     const before = await lockSetUp(tx, scope, setUp.subscriptionId);
-    if (before === undefined || before.status === 'saved' || before.status === 'canceled') return before;
+    if (before === undefined || isSettled(before)) return before;
     return moveToCanceled(tx, scope, before);
   });
 }

@@ -10,6 +10,11 @@ export const setUpStates: StateTable<SetUpStatus> = stateTable<SetUpStatus>({
   canceled: [],
 });
 
+/** Whether nothing about it changes any more. */
+export function isSettled({ status }: Pick<SubscriptionSetUp, 'status'>): boolean {
+  return status === 'saved' || status === 'canceled';
+}
+
 /** The set-up of the card of a subscription that the API sold and that charges nothing yet. */
 export interface SubscriptionSetUp {
   readonly subscriptionId: string;

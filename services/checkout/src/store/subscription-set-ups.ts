@@ -43,7 +43,7 @@ export async function nameSetUp(
   await tx.execute(name, scope, [subscriptionId, processorSetupIntentId]);
 }
 
-/** Moves on from a key that is used up, unless another process has already. Answers the next. */
+/** Moves on from a key that is used up, unless another process has already. Returns the next one. */
 export async function takeNextSetUpTry(tx: Tx, scope: Scope, subscriptionId: string, usedUp: number): Promise<number> {
   return (await tx.row(nextTry, scope, [subscriptionId, usedUp]))?.tries ?? usedUp + 1;
 }
@@ -61,7 +61,7 @@ export async function moveSetUp(
   return { ...setUp, status, savedCardId };
 }
 
-/** Has the set-up of a subscription wait no longer, unless it is of this card; false when nothing waits. */
+/** Gives up the set-up of a subscription, unless it is of this card; false when none waits. */
 export async function giveUpSetUp(
   tx: Tx,
   scope: Scope,
