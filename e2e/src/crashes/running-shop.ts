@@ -30,6 +30,7 @@ export const shortBudgets = {
   ELIGO_REFUND_CALL_MS: '1000',
   ELIGO_REFUND_MARGIN_MS: '500',
   ELIGO_REFUND_LEASE_MS: '2000',
+  ELIGO_RENEWAL_LEASE_MS: '10000',
 };
 
 /** Starts Eligo and opens a shop in it. */

@@ -25,6 +25,8 @@ export interface Context {
   >;
   readonly mailer: Mailer;
   readonly pages: PageUrls;
+  /** How long a process holds a due subscription. */
+  readonly leaseMs: number;
   readonly checkout: Client<typeof CheckoutService>;
   readonly callerFor: ServiceContext['callerFor'];
   readonly arrivals: Arrivals;

@@ -52,9 +52,10 @@ export const billingService: ServiceComposition<BillingSettings> = {
   settings: readBillingSettings,
   build(service) {
     const { database, clock, logger, callerFor, failpoint } = service;
+    const { pages, leaseMs } = service.settings;
     const mailer = openMailer(service.settings.mail);
     const context: Context = {
-      ...{ database, clock, logger, mailer, callerFor, failpoint, pages: service.settings.pages },
+      ...{ database, clock, logger, mailer, callerFor, failpoint, pages, leaseMs },
       catalog: service.client(CatalogService),
       checkout: service.client(CheckoutService),
       arrivals: createArrivals(),

@@ -64,6 +64,7 @@ export async function openFixture(
     database,
     clock: { now: () => now },
     logger: createLogger({ service: 'billing', level: 'silent' }),
+    leaseMs: 60_000,
     pages: { urlOfInvoice: (_scope, id) => `https://pay.example/invoice/${id}` },
     mailer: options.mailer ?? openMailer({ smtpUrl: undefined, folder: undefined, from: '' }),
     catalog: peers.catalog,

@@ -6,6 +6,7 @@ import { findPendingCharge } from '../store/invoice-charges.ts';
 import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { collectInvoice } from './collect-invoice.ts';
+import { holdUntil } from './hold-until.ts';
 
 /** Whether the first payment of a subscription is made with its customer there, and has no outcome yet. */
 export async function isAwaited(
@@ -45,16 +46,14 @@ export async function askAwaited(
 const timeoutMs = 9_000;
 // When another process has the charge, or the processor does not answer.
 const againMs = 1_000;
-// Longer than checkout is asked. After a crash the job asks.
-const holdMs = 60_000;
 
-function makeDue({ database, clock }: Context, scope: Scope, id: string): Promise<Date | undefined> {
-  return withTx(database, scope, async (tx) => {
+function makeDue(context: Context, scope: Scope, id: string): Promise<Date | undefined> {
+  return withTx(context.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, id);
     if (before?.status !== 'incomplete') return undefined;
-    const at = await timeOnClock(tx, scope, clock, before.testClockId);
-    const heldUntil = new Date(clock.now().getTime() + holdMs);
-    await saveSubscription(tx, scope, before, { ...before, paymentAt: at, heldUntil });
+    const at = await timeOnClock(tx, scope, context.clock, before.testClockId);
+    // After a crash the job asks.
+    await saveSubscription(tx, scope, before, { ...before, paymentAt: at, heldUntil: holdUntil(context) });
     return at;
   });
 }

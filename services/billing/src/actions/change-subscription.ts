@@ -8,7 +8,8 @@ import { findPendingCharge } from '../store/invoice-charges.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
-import { holdUntil, runDueNow } from './run-due-now.ts';
+import { holdUntil } from './hold-until.ts';
+import { runDueNow } from './run-due-now.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
 
 /**

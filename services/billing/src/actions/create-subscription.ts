@@ -21,8 +21,9 @@ import { findSubscription, insertSubscription } from '../store/subscriptions.ts'
 import { timeOnClock } from '../store/test-clocks.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
 import { checkNamedCards, namedCustomer } from './check-payer.ts';
+import { holdUntil } from './hold-until.ts';
 import { type GivenDiscount, keepDiscounts, reserveDiscount } from './redeem-discounts.ts';
-import { holdUntil, runDueNow } from './run-due-now.ts';
+import { runDueNow } from './run-due-now.ts';
 import { sellPrices } from './sell-prices.ts';
 import { secretOfSetUp } from './set-up-card.ts';
 import { wakeWhenDue } from './wake-when-due.ts';

@@ -12,7 +12,8 @@ import { timeOnClock } from '../store/test-clocks.ts';
 import { askAwaited } from './ask-awaited.ts';
 import { chargeInFlight } from './change-subscription.ts';
 import { checkNamedCards } from './check-payer.ts';
-import { holdUntil, runDueNow } from './run-due-now.ts';
+import { holdUntil } from './hold-until.ts';
+import { runDueNow } from './run-due-now.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
 
 /**

@@ -3,7 +3,8 @@ import { type Scope, withTx } from '@eligo/postgres';
 import { eachAtOnce } from '@eligo/service';
 import type { Context } from '../context.ts';
 import { dueOnClock, holdSubscription } from '../store/due-subscriptions.ts';
-import { holdMs, runDueStep } from './run-due-step.ts';
+import { holdUntil } from './hold-until.ts';
+import { runDueStep } from './run-due-step.ts';
 
 // What one look finds: more would only be read again.
 const mostAtOnce = 50;
@@ -53,8 +54,7 @@ async function runTogether(context: Context, scope: Scope, ids: string[]): Promi
 
 function hold(context: Context, scope: Scope, id: string): Promise<boolean> {
   const now = context.clock.now();
-  const until = new Date(now.getTime() + holdMs);
-  return withTx(context.database, scope, (tx) => holdSubscription(tx, scope, id, now, until));
+  return withTx(context.database, scope, (tx) => holdSubscription(tx, scope, id, now, holdUntil(context)));
 }
 
 async function pauseUnlessAborted(signal: AbortSignal): Promise<void> {

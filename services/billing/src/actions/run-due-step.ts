@@ -16,9 +16,6 @@ import { renewSubscription } from './renew-subscription.ts';
 import { endSetUpWait } from './set-up-card.ts';
 import { sharePace } from './share-pace.ts';
 
-/** Longer than a step takes: two calls to other services, and a charge of each of two cards. */
-export const holdMs = 60_000;
-
 /**
  * Does the one thing that is due for a subscription which this process has taken, and gives it back. On a test clock it happens at the time at which it is due,
  * by the wall clock now. Every step is safe to repeat: what a crash leaves is found due again. With a pace, a charge waits for its turn. False when nothing was

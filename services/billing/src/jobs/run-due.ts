@@ -1,7 +1,7 @@
 import { maxGroupSize, type Scope, unscoped } from '@eligo/postgres';
 import type { Job } from '@eligo/service';
+import { holdUntil } from '../actions/hold-until.ts';
 import { runDueOnClock } from '../actions/run-due-on-clock.ts';
-import { holdMs } from '../actions/run-due-step.ts';
 import { runDueSteps } from '../actions/run-due-steps.ts';
 import { runDueJob } from '../actions/wake-when-due.ts';
 import { boundedSignal } from '../bounded-signal.ts';
@@ -53,7 +53,7 @@ export async function runDueSubscriptions(
   signal: AbortSignal = new AbortController().signal,
   place: DuePlace = {},
 ): Promise<boolean> {
-  const times = { at: context.clock.now(), until: new Date(context.clock.now().getTime() + holdMs) };
+  const times = { at: context.clock.now(), until: holdUntil(context) };
   const due = await claimDue(context.database, times.at, times.until, mostAtOnce);
   if (due.length === mostAtOnce) {
     const pages = { accounts: accountsAtOnce, each: eachOfThem };
