@@ -2603,7 +2603,7 @@ declare
 begin
   select m.hsa_fsa into is_health from checkout.payment_methods m
    where m.account_id = new.account_id and m.test_mode = new.test_mode and m.id = new.payment_method_id;
-  if is_health or (is_health is null and new.purpose = 'session') then
+  if is_health is distinct from false then
     raise exception 'card % may be a health card: it pays eligible amounts only', new.payment_method_id
       using errcode = 'check_violation', constraint = 'ineligible_only_on_other_cards';
   end if;

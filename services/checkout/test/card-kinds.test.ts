@@ -354,6 +354,7 @@ describe('ineligible items', () => {
     ['a health card', true, 'session'],
     ['a card of which that is not known', null, 'session'],
     ['a health card for an invoice', true, 'invoice'],
+    ['a card of which that is not known for an invoice', null, 'invoice'],
   ])('are not charged to %s: the table alone refuses the attempt [D14.70]', async (_, hsaFsa, purpose) => {
     const card = await fixture.card('credit');
     const session = await pay(await fixture.mixedSession(card), [card]);

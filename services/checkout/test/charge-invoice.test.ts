@@ -174,11 +174,14 @@ describe("billing's operation", () => {
     expect(await ask(charge)).toMatchObject({ outcome: 'succeeded', intent: { amountReceivedCents: 2_500 } });
   });
 
-  it('charges the other leg to no health card: refused before an attempt is made [D14.70]', async () => {
-    const charge = { ...(await newCharge('hsa')), leg: 'other' as const };
-    await expect(ask(charge)).rejects.toMatchObject({ code: 'payment_method_not_found' });
-    expect(await attemptsUnder(charge)).toEqual([]);
-  });
+  it.each(['hsa', 'undescribed'])(
+    'charges the other leg to no card that is or may be a health card (%s): refused before an attempt is made [D14.70]',
+    async (card) => {
+      const charge = { ...(await newCharge(card)), leg: 'other' as const };
+      await expect(ask(charge)).rejects.toMatchObject({ code: 'payment_method_not_found' });
+      expect(await attemptsUnder(charge)).toEqual([]);
+    },
+  );
 
   it.each([
     ['amount', { amountCents: cents(2_501) }],

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { attemptStates } from '../src/domain/charge-attempt.ts';
-import { type Fixture, openFixture } from './fixture.ts';
+import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 
 // What the tables of money refuse by themselves, whatever the code does: written as the superuser, one constraint at a time.
-let fixture: Fixture;
+let fixture: ChargingFixture;
 beforeAll(async () => {
-  fixture = await openFixture();
+  fixture = await openChargingFixture();
 });
 afterAll(() => fixture.close());
 
@@ -22,16 +22,16 @@ async function intent(): Promise<string> {
 
 // An attempt for an invoice of its own, unless told otherwise.
 async function attempt(
-  of: { invoice?: string; leg?: string; record?: string | null; processorIntent?: string } = {},
+  of: { invoice?: string; leg?: string; card?: string; record?: string | null; processorIntent?: string } = {},
 ): Promise<string> {
   const id = await intent();
-  const { invoice = `fin_${id}`, leg = 'health', record = null, processorIntent = `pi_${id}` } = of;
+  const { invoice = `fin_${id}`, leg = 'health', card = 'fpm_x', record = null, processorIntent = `pi_${id}` } = of;
   await fixture.test.admin(
     `insert into checkout.charge_attempts (account_id, test_mode, id, purpose, subject_id, leg, driver, payment_intent_id, payment_method_id,
        processor_payment_method_id, off_session, capture_method, amount_cents, status, lease_until, acting_at, eligibility_record_id,
        processor_intent_id)
-     values ($1, true, $2, 'invoice', $3, $4, 'invoice', $2, 'fpm_x', 'pm_x', true, 'manual', 1000, 'created', now(), now(), $5, $6)`,
-    [fixture.scope.accountId, id, invoice, leg, record, processorIntent],
+     values ($1, true, $2, 'invoice', $3, $4, 'invoice', $2, $7, 'pm_x', true, 'manual', 1000, 'created', now(), now(), $5, $6)`,
+    [fixture.scope.accountId, id, invoice, leg, record, processorIntent, card],
   );
   return id;
 }
@@ -110,14 +110,16 @@ describe('money moves once', () => {
   test('one live attempt for each leg of what is charged, and another once it was given up', async () => {
     const first = await attempt({ invoice: 'fin_once' });
     await expect(attempt({ invoice: 'fin_once' })).rejects.toMatchObject({ constraint: 'charge_attempts_one_live' });
-    await attempt({ invoice: 'fin_once', leg: 'other' });
+    const { id: card } = await fixture.card('credit');
+    await attempt({ invoice: 'fin_once', leg: 'other', card });
     await fixture.test.admin("update checkout.charge_attempts set status = 'abandoned' where id = $1", [first]);
     await attempt({ invoice: 'fin_once' });
   });
 
   test('one live attempt for each eligibility record, on whatever leg of whatever is charged', async () => {
+    const { id: card } = await fixture.card('credit');
     await attempt({ record: 'fsplit_once' });
-    await expect(attempt({ record: 'fsplit_once', leg: 'other' })).rejects.toMatchObject({
+    await expect(attempt({ record: 'fsplit_once', leg: 'other', card })).rejects.toMatchObject({
       constraint: 'charge_attempts_one_per_eligibility_record',
     });
   });

@@ -29,8 +29,8 @@ export function invoiceAttempt(
   card: ChargeableCard | undefined,
   { id, statement, ofNewMoney, budgets }: InvoiceAttemptParts,
 ): NewAttempt | NoAttempt {
-  // Found out to be a health card since billing chose it: final for this charge, and billing chooses again by what the card is now.
-  if (card === undefined || (charge.leg === 'other' && card.hsaFsa === true)) return 'payment_method_not_found';
+  // It is, or may be, a health card, which billing did not know when it chose it: final for this charge, and billing chooses again by what the card is now.
+  if (card === undefined || (charge.leg === 'other' && card.hsaFsa !== false)) return 'payment_method_not_found';
   const cardKind = kindOfCard(card.hsaFsa, undefined);
   if (charge.leg === 'health' && cardKind !== 'other' && !scope.testMode) {
     if (statement === undefined) return 'statement_not_told';
