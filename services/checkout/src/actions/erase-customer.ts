@@ -7,6 +7,7 @@ import { lockCustomer, saveCustomer } from '../store/customers.ts';
 import {
   eraseAnswers,
   eraseCards,
+  eraseCardsOfInvoices,
   eraseCardsOfSessions,
   eraseDeletedCustomer,
   eraseSessions,
@@ -62,6 +63,11 @@ export async function eraseCustomer(
     letters += page.letters;
     if (page.ids.length < rowsOfPage) break;
     after = page.ids.at(-1) ?? '';
+  }
+  for (let after = ''; ; ) {
+    const ids = await withTx(database, scope, (tx) => eraseCardsOfInvoices(tx, scope, customerId, after, rowsOfPage));
+    if (ids.length < rowsOfPage) break;
+    after = ids.at(-1) ?? '';
   }
   for (let after = ''; ; ) {
     const ids = await withTx(database, scope, (tx) => eraseCards(tx, scope, customerId, after, rowsOfPage));

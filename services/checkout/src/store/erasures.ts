@@ -34,7 +34,7 @@ export function eraseAnswers(tx: Tx, scope: Scope, sessionIds: readonly string[]
   return tx.execute(deleteAnswers, scope, [sessionIds]);
 }
 
-/** Erases the billing details of cards that paid these sessions and belong to the customer or to nobody. */
+/** Erases the billing details of cards that paid these sessions, or were typed on their pages, and belong to the customer or to nobody. */
 export async function eraseCardsOfSessions(
   tx: Tx,
   scope: Scope,
@@ -42,6 +42,23 @@ export async function eraseCardsOfSessions(
   sessionIds: readonly string[],
 ): Promise<void> {
   await tx.execute(clearCardsOfSessions, scope, [customerId, sessionIds]);
+}
+
+/**
+ * Erases the billing details of cards that were typed on the pages of a customer's invoices and belong to nobody, for a page of the payments of invoices, those after one. Answers
+ * the ids of the payments in their order.
+ */
+export async function eraseCardsOfInvoices(
+  tx: Tx,
+  scope: Scope,
+  customerId: string,
+  after: string,
+  most: number,
+): Promise<string[]> {
+  const payments = await tx.rows(listInvoices, scope, [customerId, after, most]);
+  const invoiceIds = [...new Set(payments.map((payment) => payment.invoice_id))];
+  await tx.execute(clearCardsOfInvoices, scope, [invoiceIds]);
+  return payments.map(({ id }) => id);
 }
 
 /** Erases the billing details of a page of a customer's cards, those after one; answers their ids in their order. */
@@ -97,10 +114,28 @@ const deleteAnswers = scoped<never>(
 const clearCardsOfSessions = scoped<never>(
   'erasures.cards_of_sessions',
   `update checkout.payment_methods m set billing_details = '{}', metadata = '{}', version = m.version + 1
-   from (select distinct i.payment_method_id from checkout.payment_intents i
-          where i.account_id = $1 and i.test_mode = $2 and i.session_id = any($4::text[])) paid
-   where m.account_id = $1 and m.test_mode = $2 and m.id = paid.payment_method_id
+   from (select i.payment_method_id from checkout.payment_intents i
+          where i.account_id = $1 and i.test_mode = $2 and i.session_id = any($4::text[])
+         union
+         select p.payment_method_id from checkout.page_cards p
+          where p.account_id = $1 and p.test_mode = $2 and p.session_id = any($4::text[])) used
+   where m.account_id = $1 and m.test_mode = $2 and m.id = used.payment_method_id
      and (m.customer_id is null or m.customer_id = $3)`,
+);
+
+const listInvoices = scoped<{ id: string; invoice_id: string }>(
+  'erasures.invoices',
+  `select i.id, i.invoice_id from checkout.payment_intents i
+   where i.account_id = $1 and i.test_mode = $2 and i.customer_id = $3 and i.invoice_id is not null and i.id > $4
+   order by i.id limit $5`,
+);
+
+const clearCardsOfInvoices = scoped<never>(
+  'erasures.cards_of_invoices',
+  `update checkout.payment_methods m set billing_details = '{}', metadata = '{}', version = m.version + 1
+   from (select distinct p.payment_method_id from checkout.page_cards p
+          where p.account_id = $1 and p.test_mode = $2 and p.invoice_id = any($3::text[])) typed
+   where m.account_id = $1 and m.test_mode = $2 and m.id = typed.payment_method_id and m.customer_id is null`,
 );
 
 const lockCards = scoped<{ id: string }>(
