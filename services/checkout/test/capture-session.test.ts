@@ -188,6 +188,9 @@ describe('a capture is refused, with nothing written,', () => {
       422,
       'multiple_captures_not_supported',
     ]);
+    const partial = orderOf({ amount: 1_000 }).instruction;
+    const preview = previewCapture(fixture.context, fixture.scope, session.id, partial);
+    expect(await refusal(preview)).toEqual([422, 'multiple_captures_not_supported']);
     expect(await fixture.test.admin(rows, [session.id])).toEqual([{ count: 0 }]);
     // The health card's whole part ends its hold, so no card is captured twice.
     const [health = ''] = await fixture.prices(session);
