@@ -53,7 +53,7 @@ export class CostBudget {
 
 /** So that an account whose neighbors do little is not held up by its own waiting. */
 const leastUtilization = 0.25;
-const leastShare = 0.1;
+const leastShare = 0.05;
 
 interface Budget {
   readonly leftMs: number;

@@ -84,13 +84,14 @@ const defaultLimits: CostLimits = {
   testShare: 0.1,
   // A page of a hundred records, or two.
   burstMs: 50,
-  // 15% for the default limit of a live key, a hundred requests a second: the measure misses up to half of what a small request takes, and an account is to take less than 0.3.
-  shareOfRequest: 0.0015,
-  leastShare: 0.1,
-  // Ten payments.
-  burstOfAllMs: 100,
+  // 5% for the default limit of a live key, a hundred requests a second. What the account takes of Postgres, its burst and the smaller groups of its neighbors' writes come on top: an account
+  // is to lose less than 0.3 of its payments to another one.
+  shareOfRequest: 0.0005,
+  leastShare: 0.05,
+  // Five payments.
+  burstOfAllMs: 50,
   // A wait of four seconds, or of eight in test mode. A cart of a hundred lines and five hundred coupons takes a quarter of it.
   mostDebtMs: 800,
   // At the least share of a process that is busy for a quarter of the time, less than the ten seconds that a request waits: dear work does not have an account's payments refused.
-  mostDebtOfAllMs: 200,
+  mostDebtOfAllMs: 100,
 };
