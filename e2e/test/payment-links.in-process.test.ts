@@ -36,7 +36,8 @@ async function sessions(): Promise<Json[]> {
 }
 
 it('each visit opens a session of the link and goes to its checkout page [D14.85]', async () => {
-  const link = await makeLink({ shipping_options: { shipping_rate_id: shop.rateId } });
+  const customText = { submit: { message: 'Ships within a day' } };
+  const link = await makeLink({ shipping_options: { shipping_rate_id: shop.rateId }, custom_text: customText });
   const url = text(link, 'url');
   const [first, second] = [await visit(url), await visit(url)];
   expect([first.status, second.status]).toEqual([303, 303]);
@@ -52,6 +53,7 @@ it('each visit opens a session of the link and goes to its checkout page [D14.85
     metadata: { campaign: 'spring' },
     customer: null,
     success_url: null,
+    custom_text: customText,
     amount_total: 2 * 4_999 + 2_500 + 799,
   });
   expect((await fetch(String(newest?.redirect_url))).status).toBe(200);

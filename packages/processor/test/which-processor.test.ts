@@ -59,6 +59,44 @@ describe('which processor', () => {
     ]);
   });
 
+  test('an object of ours that a processor does not have is an error in the log, and in the metric of calls [D14.74]', async () => {
+    const bench = await newBench();
+    const quiet = () => undefined;
+    const outcomes: string[] = [];
+    const errors: object[] = [];
+    const processors = openServiceProcessors(
+      { ELIGO_SANDBOX_URL: bench.sandbox.url, ELIGO_SANDBOX_KEY: secretKey },
+      {
+        metrics: {
+          counter: () => ({ inc: quiet }),
+          histogram: () => ({ observe: ({ call, outcome }) => outcomes.push(`${call} ${outcome}`) }),
+          gaugeTable: quiet,
+        },
+        logger: { error: (fields: object, message: string) => errors.push({ ...fields, message }), warn: quiet },
+        recordCall: quiet,
+      },
+      { beforeCall: quiet, onRecovered: quiet },
+    );
+    onTestFinished(() => processors.close());
+    const port = processors.of(scope);
+    const calls = [
+      () => port.retrieveIntent('pi_gone'),
+      () => port.confirmIntent('pi_gone', { offSession: true }, newKey()),
+      () => port.captureIntent('pi_gone', { amountCents: 100, finalCapture: true }, newKey()),
+      () => port.retrieveRefund('re_gone'),
+    ];
+    for (const call of calls) expect(await call()).toMatchObject({ kind: 'rejected', status: 404 });
+    const names = [
+      'payment_intents.retrieve',
+      'payment_intents.confirm',
+      'payment_intents.capture',
+      'refunds.retrieve',
+    ];
+    expect(outcomes).toEqual(names.map((name) => `${name} rejected:missing`));
+    const message = 'Processor does not have an object of ours; the outcome stays unknown';
+    expect(errors).toEqual(names.map((operation) => ({ processor: 'sandbox', operation, message })));
+  });
+
   test('live is Stripe for an account that has one there; it has no test bank', () => {
     const processors = openProcessors({
       ...sandbox,

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { completeSession } from '../src/actions/complete-session.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
+import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 
 let fixture: ChargingFixture;
@@ -62,6 +63,23 @@ describe('a confirm whose outcome was not known when it was answered', () => {
     );
     await sweepAll();
     expect(await lateEvents(session)).toEqual([0, 1]);
+  });
+});
+
+describe('an off-session session that is charged at its creation', () => {
+  it.each([
+    ['credit', 'complete', [1, 0]],
+    ['insufficient_funds', 'open', [0, 1]],
+  ])('is followed by one event once its outcome is known: %s [STATE-1]', async (name, status, events) => {
+    const card = await fixture.card(name);
+    await loseAnswers();
+    const session = await fixture.mixedSession(card, { mode: 'off_session', paymentMethodId: card.id });
+    expect(session).toMatchObject({ status: 'open', nextAction: null });
+    expect(await lateEvents(session)).toEqual([0, 0]);
+    await sweepAll();
+    expect(await loadSession(fixture.database, fixture.scope, session.id)).toMatchObject({ status });
+    await sweepAll();
+    expect(await lateEvents(session)).toEqual(events);
   });
 });
 
