@@ -52,7 +52,8 @@ const mail = async (context: Context = on.context) => {
   const job = mailNotices(context);
   while ((await job.run(new AbortController().signal)) === true);
 };
-const makeDue = () => on.test.admin("update billing.notice_mails set next_try_at = now() where status = 'pending'");
+const makeDue = () =>
+  on.test.admin("update billing.notice_mails set next_try_at = now() - interval '1 second' where status = 'pending'");
 const notices = () =>
   on.test.admin(
     'select attempt, status, failure_code as code from billing.notice_mails where account_id = $1 order by attempt, id',
@@ -248,6 +249,6 @@ it('the database refuses a second notice of an attempt or a day, one of an invoi
   await on.test.admin('update billing.invoices set attempts = 2 where id = $1', [id]);
   await expect(insert(id, 2, 0)).rejects.toThrow('one_notice_a_day');
   const change =
-    "update billing.notice_mails set status = 'pending', sent_at = null, next_try_at = now() where account_id = $1";
+    "update billing.notice_mails set status = 'pending', sent_at = null, next_try_at = now() - interval '1 second' where account_id = $1";
   await expect(on.test.admin(change, [scope.accountId])).rejects.toThrow('is sent');
 });

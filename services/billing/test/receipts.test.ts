@@ -100,9 +100,10 @@ const mails = () =>
     scope.accountId,
   ]);
 const makeDue = () =>
-  on.test.admin("update billing.receipt_mails set next_try_at = now() where account_id = $1 and status = 'pending'", [
-    scope.accountId,
-  ]);
+  on.test.admin(
+    "update billing.receipt_mails set next_try_at = now() - interval '1 second' where account_id = $1 and status = 'pending'",
+    [scope.accountId],
+  );
 
 async function onlyReceipt() {
   const { receipts } = await listReceipts(on.database, scope, { limit: 10 }, {});
@@ -315,7 +316,7 @@ describe('a mail of a receipt', () => {
     await issue();
     await runDueMails(on.context);
     const change =
-      "update billing.receipt_mails set status = 'pending', sent_at = null, next_try_at = now() where account_id = $1";
+      "update billing.receipt_mails set status = 'pending', sent_at = null, next_try_at = now() - interval '1 second' where account_id = $1";
     await expect(on.test.admin(change, [scope.accountId])).rejects.toThrow('is sent');
   });
 });

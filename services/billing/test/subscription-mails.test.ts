@@ -226,7 +226,9 @@ describe('the mail before a trial or a year ends', () => {
     on.at('2026-04-14');
     await Promise.all([runDueSubscriptions(context), runDueSubscriptions(on.another())]);
     await mail(context);
-    await on.test.admin("update billing.subscription_mails set next_try_at = now() where status = 'pending'");
+    await on.test.admin(
+      "update billing.subscription_mails set next_try_at = now() - interval '1 second' where status = 'pending'",
+    );
     await mail(context);
     expect(crashed).toBe(true);
     expect(await mails()).toMatchObject([{ kind: 'trial_end', status: 'sent' }]);
@@ -298,6 +300,6 @@ it('the database refuses a second mail of a kind and time, one about what is not
     await expect(insert(kind, about)).rejects.toThrow('a mail is about what its subscription is');
   }
   const change =
-    "update billing.subscription_mails set status = 'pending', sent_at = null, next_try_at = now() where account_id = $1";
+    "update billing.subscription_mails set status = 'pending', sent_at = null, next_try_at = now() - interval '1 second' where account_id = $1";
   await expect(on.test.admin(change, [scope.accountId])).rejects.toThrow('is sent');
 });

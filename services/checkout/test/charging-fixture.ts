@@ -74,11 +74,11 @@ export interface ChargingFixture extends Fixture {
 }
 
 const secretKey = 'sk_test_charging_world';
-const lapse = `with attempts as (update checkout.charge_attempts set lease_until = now() - interval '5 minutes', next_check_at = now()
+const lapse = `with attempts as (update checkout.charge_attempts set lease_until = now() - interval '5 minutes', next_check_at = now() - interval '1 second'
     where status in ('created', 'sending', 'unknown')),
-  operations as (update checkout.intent_operations set lease_until = now() - interval '5 minutes', next_check_at = now()
+  operations as (update checkout.intent_operations set lease_until = now() - interval '5 minutes', next_check_at = now() - interval '1 second'
     where status = 'pending'),
-  plans as (update checkout.payment_plans set lease_until = now() - interval '5 minutes', next_check_at = now()
+  plans as (update checkout.payment_plans set lease_until = now() - interval '5 minutes', next_check_at = now() - interval '1 second'
     where state in ('running', 'releasing'))
   update checkout.idempotency_keys set lease_until = now() - interval '5 minutes' where state = 'in_progress'`;
 

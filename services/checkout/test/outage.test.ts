@@ -110,9 +110,10 @@ describe('a payment on the page while the processor is down', () => {
     await fixture.fault({ call: 'payment_intents.capture', kind: 'drop_before', times: 1 });
     await sweep();
     expect((await planOf(session))?.tries).toBe(1);
-    await fixture.test.admin('update checkout.intent_operations set next_check_at = now() where status = $1', [
-      'pending',
-    ]);
+    await fixture.test.admin(
+      "update checkout.intent_operations set next_check_at = now() - interval '1 second' where status = $1",
+      ['pending'],
+    );
     await waitUntil(
       async () => {
         await sweepCharges(fixture.context);

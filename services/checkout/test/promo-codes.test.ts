@@ -243,7 +243,7 @@ describe('a promo code on the page', () => {
     const other = await cart();
     fixture.catalog.failNext(reserved, new Error('lost'));
     await expect(enter(other, 'TEN')).rejects.toThrow('lost');
-    await fixture.test.admin(`update checkout.catalog_tasks set due_at = now()`);
+    await fixture.test.admin(`update checkout.catalog_tasks set due_at = now() - interval '1 second'`);
     await settleTasks();
     const lost = fixture.catalog.calls.filter(({ name }) => name === reserved).at(-1)?.sessionId ?? '';
     expect(callsOf(lost)).toEqual([reserved, 'releaseRedemption']);

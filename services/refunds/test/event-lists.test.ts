@@ -238,8 +238,9 @@ describe('the watermark', () => {
     const scope = someScope();
     const list = { scope, account: { processor: 'sandbox', account: sandboxAccountOf(scope) } as const };
     const { database } = on.service;
-    await withTx(database, scope, (tx) => watchEventList(tx, list, new Date(Date.now() - hour), -1));
-    const claim = () => withTx(database, scope, (tx) => claimEventList(tx, list, 0));
+    await withTx(database, scope, (tx) => watchEventList(tx, list, new Date(Date.now() - hour), -1_000));
+    // A lease that is over: its end is kept in whole milliseconds, rounded, so one of 0 ms may last for half of one.
+    const claim = () => withTx(database, scope, (tx) => claimEventList(tx, list, -1_000));
     const first = await claim();
     const second = await claim();
     if (first === undefined || second === undefined) throw new Error('the list was not claimed');

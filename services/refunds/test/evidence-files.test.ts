@@ -287,7 +287,10 @@ describe('an upload', () => {
     await on.refunds.addEvidencePart({ disputeId, field, fileId, part: 0, bytes: content }, on.as(scope));
     await on.service.jobs.runOnce('delete-stale-evidence');
     expect(await waiting(disputeId)).toHaveLength(1);
-    await on.admin(`update refunds.evidence_files set content_until = now() where dispute_id = $1`, [disputeId]);
+    await on.admin(
+      `update refunds.evidence_files set content_until = now() - interval '1 second' where dispute_id = $1`,
+      [disputeId],
+    );
     await on.service.jobs.runOnce('delete-stale-evidence');
     expect(await waiting(disputeId)).toEqual([]);
     await give(scope, disputeId, file);
@@ -299,7 +302,9 @@ describe('an upload', () => {
     const [uploaded, late] = [newFile('receipt'), newFile('refund_policy')];
     await give(scope, disputeId, uploaded);
     await begin(scope, disputeId, [late]);
-    await on.admin(`update refunds.evidence_files set content_until = now() where file_id = $1`, [late.fileId]);
+    await on.admin(`update refunds.evidence_files set content_until = now() - interval '1 second' where file_id = $1`, [
+      late.fileId,
+    ]);
     await on.service.jobs.runOnce('delete-stale-evidence');
     for (const { field, fileId, content } of [uploaded, late]) {
       const part = { disputeId, field, fileId, part: 0, bytes: content };
@@ -316,7 +321,9 @@ describe('an upload', () => {
     const file = newFile('receipt');
     const { field, fileId, content } = file;
     await begin(scope, disputeId, [file]);
-    await on.admin(`update refunds.evidence_files set content_until = now() where file_id = $1`, [fileId]);
+    await on.admin(`update refunds.evidence_files set content_until = now() - interval '1 second' where file_id = $1`, [
+      fileId,
+    ]);
     // As for the job: found as stale, and then the request is repeated.
     const stale = await staleContent(on.service.database, 100);
     expect(stale).toContainEqual({ scope, key: { disputeId, field, fileId } });

@@ -127,10 +127,13 @@ describe('the ledger', () => {
     await keepBooks(on);
     const once = await balances(on, scope);
     // As after a crash before the note, and from another process.
-    await on.admin(`update refunds.ledger_entries set post_at = now() where account_id = $1`, [scope.accountId]);
-    await on.admin(`update refunds.processor_transactions set match_at = now() where account_id = $1`, [
+    await on.admin(`update refunds.ledger_entries set post_at = now() - interval '1 second' where account_id = $1`, [
       scope.accountId,
     ]);
+    await on.admin(
+      `update refunds.processor_transactions set match_at = now() - interval '1 second' where account_id = $1`,
+      [scope.accountId],
+    );
     await on.admin(`update refunds.ledger_feeds set read_from = begins_at where account_id = $1`, [scope.accountId]);
     await on.restart();
     await tell(scope, on, entries);
@@ -149,7 +152,9 @@ describe('the ledger', () => {
     await keepBooks(on);
     expect(await balances(on, scope)).toMatchObject({ charges: -100, processor_balance: 67 });
     await tell(scope, on, entries);
-    await on.admin(`update refunds.processor_transactions set match_at = now() where match_at is not null`);
+    await on.admin(
+      `update refunds.processor_transactions set match_at = now() - interval '1 second' where match_at is not null`,
+    );
     await keepBooks(on);
     expect(await balances(on, scope)).toEqual({ charges: -1_000, processor_balance: 911, fees: 89 });
 
@@ -159,7 +164,7 @@ describe('the ledger', () => {
     await movementArrives(on, scope, { type: 'payout', category: 'payout', amountCents: -500, sourceId: 'po_1' });
     await keepBooks(on);
     await on.admin(
-      `update refunds.processor_transactions set read_at = now() - interval '2 hours', match_at = now() where match_at is not null`,
+      `update refunds.processor_transactions set read_at = now() - interval '2 hours', match_at = now() - interval '1 second' where match_at is not null`,
     );
     await keepBooks(on);
     expect(await balances(on, scope)).toEqual({

@@ -214,7 +214,9 @@ describe('payouts', () => {
     const isNoted = () => on.admin('select is_noted from refunds.payouts where account_id = $1', [scope.accountId]);
     expect(await isNoted()).toEqual([{ is_noted: false }]);
     await tell(scope, on, journalOf(scope, on, late));
-    await on.admin(`update refunds.processor_transactions set match_at = now() where match_at is not null`);
+    await on.admin(
+      `update refunds.processor_transactions set match_at = now() - interval '1 second' where match_at is not null`,
+    );
     await keepPayouts();
     await keepPayouts();
     expect(await isNoted()).toEqual([{ is_noted: true }]);
@@ -231,7 +233,9 @@ describe('payouts', () => {
     const looked = look();
     await untilBlocked('set payout_id', 'the look to wait for the balance transaction');
     await tell(scope, on, journalOf(scope, on, late));
-    await on.admin(`update refunds.processor_transactions set match_at = now() where match_at is not null`);
+    await on.admin(
+      `update refunds.processor_transactions set match_at = now() - interval '1 second' where match_at is not null`,
+    );
     await postMovements({ database: on.service.database }, scope);
     await release();
     await looked;
@@ -251,7 +255,7 @@ describe('payouts', () => {
       await movementArrives(on, scope, { type: 'charge', category: 'charge', amountCents: 100, sourceId });
     }
     await on.admin(
-      `update refunds.processor_transactions set read_at = now() - interval '2 hours', match_at = now() where match_at is not null`,
+      `update refunds.processor_transactions set read_at = now() - interval '2 hours', match_at = now() - interval '1 second' where match_at is not null`,
     );
     const failure = { type: 'payout_failure', category: 'payout_reversal', amountCents: 3_000 };
     await movementArrives(on, scope, { ...failure, sourceId: payout.name });

@@ -104,7 +104,10 @@ it('a sweep leaves what it has put off to the next one, also when that is due ag
     async carryOut(work) {
       carriedOut.push(nameOf(work));
       if (work.kind !== 'requested') throw new Error(`a ${work.kind}`);
-      await on.admin('update refunds.refunds set next_check_at = clock_timestamp() where id = $1', [work.refundId]);
+      await on.admin(
+        "update refunds.refunds set next_check_at = clock_timestamp() - interval '1 second' where id = $1",
+        [work.refundId],
+      );
     },
     onError: () => undefined,
   });

@@ -82,7 +82,9 @@ describe('a delivery that is handed over as it is planned', () => {
     expect(dueInMs).toBeGreaterThan(0);
     expect(dueInMs).toBeLessThanOrEqual(dying.leaseMs);
     expect(shop.received).toEqual([]);
-    await on.admin(`update webhooks.lanes set lease_until = now() where account_id = $1`, [scope.accountId]);
+    await on.admin(`update webhooks.lanes set lease_until = now() - interval '1 second' where account_id = $1`, [
+      scope.accountId,
+    ]);
     await on.worker.sweep();
     await on.worker.idle();
     expect(idsOf(shop).sort()).toEqual(events.map(({ eventId }) => eventId).sort());
@@ -96,7 +98,9 @@ describe('a delivery that is handed over as it is planned', () => {
     on.webhooks.sender = dying;
     await on.consume(lost);
     on.webhooks.sender = on.worker;
-    await on.admin(`update webhooks.lanes set lease_until = now() where account_id = $1`, [scope.accountId]);
+    await on.admin(`update webhooks.lanes set lease_until = now() - interval '1 second' where account_id = $1`, [
+      scope.accountId,
+    ]);
     await on.consume(next);
     await on.worker.idle();
     expect(idsOf(shop).sort()).toEqual([lost.eventId, next.eventId].sort());
@@ -272,7 +276,9 @@ describe('a process that dies', () => {
 
   // As a minute later: the lease of whoever has the lanes is over.
   async function lapse({ accountId }: Scope): Promise<void> {
-    await on.admin(`update webhooks.lanes set lease_until = now() where account_id = $1`, [accountId]);
+    await on.admin(`update webhooks.lanes set lease_until = now() - interval '1 second' where account_id = $1`, [
+      accountId,
+    ]);
   }
 
   async function untilReceived(count: number): Promise<void> {
