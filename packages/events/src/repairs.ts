@@ -139,8 +139,9 @@ const lowest = unscoped<{ after_event_id: string | null }>(
 const forgetPositions = unscoped('events.forget_positions', 'delete from outbox_positions where last_seq > $1');
 const insert = unscoped(
   'events.begin_repair',
-  `insert into outbox_repairs (stream, how, kept_seq, consumers, events, after_event_id, last_event_id, began_after_event_id)
-   select $1, $2, $3, $4, 0, $5, coalesce((select max(event_id) from outbox), ''),
+  // Later than every other repair, also within a millisecond and when the clock was set back: the latest one is the one in progress.
+  `insert into outbox_repairs (found_at, stream, how, kept_seq, consumers, events, after_event_id, last_event_id, began_after_event_id)
+   select greatest(clock_timestamp(), (select max(found_at) from outbox_repairs) + interval '1 millisecond'), $1, $2, $3, $4, 0, $5, coalesce((select max(event_id) from outbox), ''),
           greatest($5, (select min(event_id) from outbox))`,
 );
 const open = unscoped<{ found_at: Date; after_event_id: string; last_event_id: string }>(

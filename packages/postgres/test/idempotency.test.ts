@@ -19,6 +19,8 @@ import { type TestDatabase, testDatabase } from './support.ts';
 const scope = { accountId: 'facct_a', testMode: true };
 const answer = { status: 200, body: Buffer.from('{"x":  1}\n') };
 const LEASE_MS = 60_000;
+// A lease of 0 ms may last for half of one: its end is kept in whole milliseconds, rounded.
+const lapsed = -1_000;
 
 let on: TestDatabase;
 let database: Database;
@@ -67,7 +69,7 @@ describe('a key', () => {
     expect(await claim(useOf({ a: 2 }))).toEqual({ outcome: 'other_request' });
     count += 1;
     const abandoned = useOf({ a: 1 });
-    await claim(abandoned, 0);
+    await claim(abandoned, lapsed);
     expect(await claim(useOf({ a: 2 }))).toEqual({ outcome: 'other_request' });
     expect(await claim(abandoned)).toMatchObject({ outcome: 'claimed' });
   });
@@ -95,7 +97,7 @@ describe('a key', () => {
   test('whose lease lapsed is taken over with a new epoch and what was begun', async () => {
     count += 1;
     const use = useOf({ a: 1 });
-    await claim(use, 0);
+    await claim(use, lapsed);
     await withTx(database, scope, (tx) => linkAttempt(tx, scope, use, 'fatt_1'));
     expect(await claim(use)).toEqual({ outcome: 'claimed', epoch: 2, attemptId: 'fatt_1', isNew: false });
     expect(await claim(use)).toEqual({ outcome: 'in_use' });
@@ -104,7 +106,7 @@ describe('a key', () => {
   test('is released early only by its holder', async () => {
     count += 1;
     const use = useOf({ a: 1 });
-    await claim(use, 0);
+    await claim(use, lapsed);
     await claim(use);
     await withTx(database, scope, (tx) => releaseKey(tx, scope, use, 1));
     expect(await claim(use)).toEqual({ outcome: 'in_use' });
@@ -128,7 +130,7 @@ describe('a key', () => {
   test('starts a new attempt when its attempt is abandoned', async () => {
     count += 1;
     const use = useOf({ a: 1 });
-    await claim(use, 0);
+    await claim(use, lapsed);
     await withTx(database, scope, (tx) => linkAttempt(tx, scope, use, 'fatt_3'));
     await withTx(database, scope, (tx) => unlinkAttempt(tx, scope, 'fatt_3'));
     expect(await claim(use)).toEqual({ outcome: 'claimed', epoch: 3, attemptId: undefined, isNew: false });
