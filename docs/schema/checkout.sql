@@ -685,9 +685,12 @@ create table page_cards (
   session_id text collate "C",
   payment_method_id text collate "C" not null,
   invoice_id text collate "C",
+  customer_id text collate "C",
   constraint page_cards_pkey PRIMARY KEY (account_id, test_mode, processor_payment_method_id),
+  constraint page_card_of_customer FOREIGN KEY (account_id, test_mode, customer_id) REFERENCES customers(account_id, test_mode, id),
   constraint page_cards_account_id_test_mode_payment_method_id_fkey FOREIGN KEY (account_id, test_mode, payment_method_id) REFERENCES payment_methods(account_id, test_mode, id) DEFERRABLE INITIALLY DEFERRED,
   constraint page_cards_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id),
+  constraint page_card_of_customers_invoice CHECK (((customer_id IS NULL) OR (invoice_id IS NOT NULL))),
   constraint page_card_of_one_page CHECK ((num_nonnulls(session_id, invoice_id) = 1)),
   constraint page_cards_processor_payment_method_id_check CHECK (((length(processor_payment_method_id) >= 4) AND (length(processor_payment_method_id) <= 255)))
 );
@@ -695,6 +698,7 @@ alter table page_cards enable row level security;
 alter table page_cards force row level security;
 create policy own_rows on page_cards for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX page_cards_by_customer ON checkout.page_cards USING btree (account_id, test_mode, customer_id, payment_method_id) WHERE (customer_id IS NOT NULL);
 CREATE INDEX page_cards_by_invoice ON checkout.page_cards USING btree (account_id, test_mode, invoice_id) WHERE (invoice_id IS NOT NULL);
 CREATE INDEX page_cards_by_session ON checkout.page_cards USING btree (account_id, test_mode, session_id) WHERE (session_id IS NOT NULL);
 grant insert, select on page_cards to eligo_checkout;

@@ -205,8 +205,11 @@ describe('a capture is refused, with nothing written,', () => {
     'while the processor does not tell whether a card can be captured again: %s [D14.102]',
     async (kind) => {
       const session = await fixture.heldOnOneCard();
-      await fixture.fault({ call: 'charges.retrieve', kind, times: 1 });
       const part = { amount: 1_000, key: 'part' };
+      await fixture.fault({ call: 'charges.retrieve', kind, times: 1 });
+      const preview = previewCapture(fixture.context, fixture.scope, session.id, orderOf(part).instruction);
+      expect(await refusal(preview)).toEqual([503, 'lock_timeout']);
+      await fixture.fault({ call: 'charges.retrieve', kind, times: 1 });
       expect(await refusal(fixture.capture(session, part))).toEqual([503, 'lock_timeout']);
       expect(await fixture.capture(session, part)).toMatchObject({ status: 'paid', amountReceivedCents: 1_000n });
       await fixture.booksAgree(session);

@@ -46,6 +46,21 @@ async function declinedForInvoice(customerId: string): Promise<string> {
   return id;
 }
 
+/** One that a customer typed there, and which the account may not charge: nothing was asked of the processor. */
+async function refusedForInvoice(customerId: string): Promise<string> {
+  const invoiceId = newId('invoice');
+  const refused = adoptInvoiceCard(context, fixture.scope, {
+    ...{ invoiceId, customerId, slot: 'health', refusesHealthCards: true },
+    processorPaymentMethodId: await fixture.confirmationToken('tok_visa'),
+  });
+  await expect(refused).rejects.toMatchObject({ code: 'health_cards_not_enabled' });
+  const [row] = await fixture.test.admin<{ id: string }>(
+    'select payment_method_id as id from checkout.page_cards where invoice_id = $1',
+    [invoiceId],
+  );
+  return row?.id ?? '';
+}
+
 const nameOn = async (id: string) => {
   const method = await findPaymentMethod(fixture.database, fixture.scope, id);
   expect(method?.customerId).toBeNull();
@@ -55,17 +70,18 @@ const nameOn = async (id: string) => {
 describe('the erasure of a customer', () => {
   it('erases the name on cards that were typed on their pages and never paid, and on those of nobody else [D14.143]', async () => {
     const [{ customerId }, stranger] = await Promise.all([fixture.card('hsa'), fixture.card('hsa')]);
-    const [ofSession, ofInvoice, ofStranger] = [
+    const [ofSession, ofInvoice, refused, ofStranger] = [
       await typedForSession(customerId),
       await declinedForInvoice(customerId),
+      await refusedForInvoice(customerId),
       await typedForSession(stranger.customerId),
     ];
-    for (const id of [ofSession, ofInvoice, ofStranger]) expect(await nameOn(id)).toEqual({ name: 'Zelda' });
+    for (const id of [ofSession, ofInvoice, refused, ofStranger]) expect(await nameOn(id)).toEqual({ name: 'Zelda' });
     // As the operator's command has it: row-level security does not bind it.
     const database = fixture.test.open('checkout', { url: fixture.test.adminUrl });
     const work = { database, clock: systemClock, eraseElsewhere: async () => undefined };
     await eraseCustomer(work, fixture.scope, { customerId, requestedBy: 'Request 1' });
-    expect([await nameOn(ofSession), await nameOn(ofInvoice)]).toEqual([{}, {}]);
+    expect([await nameOn(ofSession), await nameOn(ofInvoice), await nameOn(refused)]).toEqual([{}, {}, {}]);
     expect(await nameOn(ofStranger)).toEqual({ name: 'Zelda' });
   });
 });

@@ -29,7 +29,7 @@ export async function adoptInvoiceCard(context: Context, scope: Scope, card: Car
   const customer = await findCustomer(database, scope, customerId);
   if (customer === undefined || customer.deletedAt !== null) throw new Failure('customer_not_found');
   const id = await adoptPageCard(context, scope, {
-    ...{ sessionId: null, invoiceId, testClockId: customer.testClockId, processorPaymentMethodId },
+    ...{ sessionId: null, invoiceId, customerId, testClockId: customer.testClockId, processorPaymentMethodId },
     loc: ['body', 'cards'],
     offSession: true,
   });

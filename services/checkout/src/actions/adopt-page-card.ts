@@ -14,6 +14,8 @@ import { storedCard } from './recognize-card.ts';
 export interface GivenOnPage {
   readonly sessionId: string | null;
   readonly invoiceId?: string | null;
+  /** Whose invoice it is. */
+  readonly customerId?: string | null;
   readonly testClockId: string | null;
   /** The processor's identifier: `pm_…`, or of a confirmation token `ctoken_…`. */
   readonly processorPaymentMethodId: string;
@@ -65,13 +67,12 @@ async function writeCard(
   found: Pick<PaymentMethodFacts, 'card' | 'billing'>,
   processorAccount: ProcessorAccount,
 ): Promise<string | undefined> {
-  const { sessionId, invoiceId = null, testClockId, processorPaymentMethodId } = given;
+  const { sessionId, invoiceId = null, customerId = null, testClockId, processorPaymentMethodId } = given;
   const method = await typedCard(context, given, found, processorAccount, context.clock.now());
   const { id: paymentMethodId } = method;
   return withTx(context.database, scope, async (tx) => {
-    if (!(await insertPageCard(tx, scope, { processorPaymentMethodId, sessionId, invoiceId, paymentMethodId }))) {
-      return undefined;
-    }
+    const card = { processorPaymentMethodId, sessionId, invoiceId, customerId, paymentMethodId };
+    if (!(await insertPageCard(tx, scope, card))) return undefined;
     const createdAt = await timeOnClock(tx, scope, context.clock, testClockId);
     await insertPaymentMethod(tx, scope, { ...method, createdAt });
     return paymentMethodId;

@@ -11,6 +11,7 @@ import {
   eraseCardsOfSessions,
   eraseDeletedCustomer,
   eraseSessions,
+  eraseTypedCards,
   finishErasure,
   insertErasure,
 } from '../store/erasures.ts';
@@ -51,7 +52,16 @@ export async function eraseCustomer(
   { customerId, requestedBy }: ErasureRequest,
 ): Promise<Erasure> {
   const number = await begin(database, clock, scope, { customerId, requestedBy });
-  let [sessions, letters, paymentMethods] = [0, 0, 0];
+  let [sessions, letters] = [0, 0];
+  // Each page goes on after the last id of the one before.
+  const inPages = async (erase: typeof eraseCards): Promise<number> => {
+    for (let [after, erased] = ['', 0]; ; ) {
+      const ids = await withTx(database, scope, (tx) => erase(tx, scope, customerId, after, rowsOfPage));
+      erased += ids.length;
+      if (ids.length < rowsOfPage) return erased;
+      after = ids.at(-1) ?? '';
+    }
+  };
   for (let after = ''; ; ) {
     const page = await withTx(database, scope, async (tx) => {
       const ids = await eraseSessions(tx, scope, customerId, after, rowsOfPage);
@@ -64,17 +74,9 @@ export async function eraseCustomer(
     if (page.ids.length < rowsOfPage) break;
     after = page.ids.at(-1) ?? '';
   }
-  for (let after = ''; ; ) {
-    const ids = await withTx(database, scope, (tx) => eraseCardsOfInvoices(tx, scope, customerId, after, rowsOfPage));
-    if (ids.length < rowsOfPage) break;
-    after = ids.at(-1) ?? '';
-  }
-  for (let after = ''; ; ) {
-    const ids = await withTx(database, scope, (tx) => eraseCards(tx, scope, customerId, after, rowsOfPage));
-    paymentMethods += ids.length;
-    if (ids.length < rowsOfPage) break;
-    after = ids.at(-1) ?? '';
-  }
+  await inPages(eraseCardsOfInvoices);
+  await inPages(eraseTypedCards);
+  const paymentMethods = await inPages(eraseCards);
   await withTx(database, scope, (tx) => finishErasure(tx, scope, customerId, number));
   return { sessions, letters, paymentMethods };
 }

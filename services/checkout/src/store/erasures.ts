@@ -46,7 +46,7 @@ export async function eraseCardsOfSessions(
 
 /**
  * Erases the billing details of cards that were typed on the pages of a customer's invoices and belong to nobody, for a page of the payments of invoices, those after one. Answers
- * the ids of the payments in their order.
+ * the ids of the payments in their order. `eraseTypedCards` finds the cards of today; those that were typed before their rows named the customer are found here.
  */
 export async function eraseCardsOfInvoices(
   tx: Tx,
@@ -59,6 +59,21 @@ export async function eraseCardsOfInvoices(
   const invoiceIds = [...new Set(payments.map((payment) => payment.invoice_id))];
   await tx.execute(clearCardsOfInvoices, scope, [invoiceIds]);
   return payments.map(({ id }) => id);
+}
+
+/**
+ * Erases the billing details of a page of the cards that a customer typed on the pages of invoices and that belong to nobody, those after one; answers their ids in their order.
+ */
+export async function eraseTypedCards(
+  tx: Tx,
+  scope: Scope,
+  customerId: string,
+  after: string,
+  most: number,
+): Promise<string[]> {
+  const typed = (await tx.rows(listTyped, scope, [customerId, after, most])).map(({ id }) => id);
+  await tx.execute(clearUnowned, scope, [typed]);
+  return typed;
 }
 
 /** Erases the billing details of a page of a customer's cards, those after one; answers their ids in their order. */
@@ -136,6 +151,19 @@ const clearCardsOfInvoices = scoped<never>(
    from (select distinct p.payment_method_id from checkout.page_cards p
           where p.account_id = $1 and p.test_mode = $2 and p.invoice_id = any($3::text[])) typed
    where m.account_id = $1 and m.test_mode = $2 and m.id = typed.payment_method_id and m.customer_id is null`,
+);
+
+const listTyped = scoped<{ id: string }>(
+  'erasures.typed_cards',
+  `select p.payment_method_id as id from checkout.page_cards p
+   where p.account_id = $1 and p.test_mode = $2 and p.customer_id = $3 and p.payment_method_id > $4
+   order by p.payment_method_id limit $5`,
+);
+
+const clearUnowned = scoped<never>(
+  'erasures.clear_typed_cards',
+  `update checkout.payment_methods set billing_details = '{}', metadata = '{}', version = version + 1
+   where account_id = $1 and test_mode = $2 and id = any($3::text[]) and customer_id is null`,
 );
 
 const lockCards = scoped<{ id: string }>(

@@ -8,6 +8,11 @@ export interface PageCard {
   readonly paymentMethodId: string;
 }
 
+/** A new one, and the customer whose invoice it is for. */
+export interface NewPageCard extends PageCard {
+  readonly customerId: string | null;
+}
+
 /** The card by the processor's identifier, whichever page it was given on. */
 export async function findPageCard(
   db: Db,
@@ -21,9 +26,10 @@ export async function findPageCard(
 }
 
 /** Writes the card; false if another request has written it. Its payment method follows in the same transaction. */
-export async function insertPageCard(tx: Tx, scope: Scope, card: PageCard): Promise<boolean> {
-  const { processorPaymentMethodId, sessionId, invoiceId, paymentMethodId } = card;
-  return (await tx.execute(insert, scope, [processorPaymentMethodId, sessionId, invoiceId, paymentMethodId])) === 1;
+export async function insertPageCard(tx: Tx, scope: Scope, card: NewPageCard): Promise<boolean> {
+  const { processorPaymentMethodId, sessionId, invoiceId, customerId, paymentMethodId } = card;
+  const values = [processorPaymentMethodId, sessionId, invoiceId, customerId, paymentMethodId];
+  return (await tx.execute(insert, scope, values)) === 1;
 }
 
 const select = scoped<{ session_id: string | null; invoice_id: string | null; payment_method_id: string }>(
@@ -34,6 +40,6 @@ const select = scoped<{ session_id: string | null; invoice_id: string | null; pa
 
 const insert = scoped<never>(
   'page_cards.insert',
-  `insert into checkout.page_cards (account_id, test_mode, processor_payment_method_id, session_id, invoice_id, payment_method_id)
-   values ($1, $2, $3, $4, $5, $6) on conflict do nothing`,
+  `insert into checkout.page_cards (account_id, test_mode, processor_payment_method_id, session_id, invoice_id, customer_id, payment_method_id)
+   values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
 );

@@ -1,0 +1,2 @@
+alter table page_cards validate constraint page_card_of_customer;
+alter table page_cards validate constraint page_card_of_customers_invoice;
