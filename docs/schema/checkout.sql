@@ -699,7 +699,6 @@ alter table page_cards force row level security;
 create policy own_rows on page_cards for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX page_cards_by_customer ON checkout.page_cards USING btree (account_id, test_mode, customer_id, payment_method_id) WHERE (customer_id IS NOT NULL);
-CREATE INDEX page_cards_by_invoice ON checkout.page_cards USING btree (account_id, test_mode, invoice_id) WHERE (invoice_id IS NOT NULL);
 CREATE INDEX page_cards_by_session ON checkout.page_cards USING btree (account_id, test_mode, session_id) WHERE (session_id IS NOT NULL);
 grant insert, select on page_cards to eligo_checkout;
 

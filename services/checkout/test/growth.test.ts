@@ -9,6 +9,7 @@ import {
 import { beforeAll, expect, test } from 'vitest';
 import { checkoutService } from '../src/service.ts';
 import { openChargingFixture } from './charging-fixture.ts';
+import { exerciseErasures } from './growth-erasures.ts';
 import { exerciseCheckout } from './growth-exercise.ts';
 import { exerciseHolds } from './growth-holds.ts';
 import { exerciseJournal } from './growth-journal.ts';
@@ -50,6 +51,7 @@ async function run(test: TestDatabase): Promise<void> {
     await exerciseSubscriptionSetUps(fixture);
     await exercisePagePayments(fixture);
     await exerciseRareValues(fixture);
+    await exerciseErasures(fixture);
   } finally {
     await fixture.close();
   }

@@ -7,7 +7,6 @@ import { lockCustomer, saveCustomer } from '../store/customers.ts';
 import {
   eraseAnswers,
   eraseCards,
-  eraseCardsOfInvoices,
   eraseCardsOfSessions,
   eraseDeletedCustomer,
   eraseSessions,
@@ -74,7 +73,6 @@ export async function eraseCustomer(
     if (page.ids.length < rowsOfPage) break;
     after = page.ids.at(-1) ?? '';
   }
-  await inPages(eraseCardsOfInvoices);
   await inPages(eraseTypedCards);
   const paymentMethods = await inPages(eraseCards);
   await withTx(database, scope, (tx) => finishErasure(tx, scope, customerId, number));

@@ -45,23 +45,6 @@ export async function eraseCardsOfSessions(
 }
 
 /**
- * Erases the billing details of cards that were typed on the pages of a customer's invoices and belong to nobody, for a page of the payments of invoices, those after one. Answers
- * the ids of the payments in their order. `eraseTypedCards` finds the cards of today; those that were typed before their rows named the customer are found here.
- */
-export async function eraseCardsOfInvoices(
-  tx: Tx,
-  scope: Scope,
-  customerId: string,
-  after: string,
-  most: number,
-): Promise<string[]> {
-  const payments = await tx.rows(listInvoices, scope, [customerId, after, most]);
-  const invoiceIds = [...new Set(payments.map((payment) => payment.invoice_id))];
-  await tx.execute(clearCardsOfInvoices, scope, [invoiceIds]);
-  return payments.map(({ id }) => id);
-}
-
-/**
  * Erases the billing details of a page of the cards that a customer typed on the pages of invoices and that belong to nobody, those after one; answers their ids in their order.
  */
 export async function eraseTypedCards(
@@ -136,21 +119,6 @@ const clearCardsOfSessions = scoped<never>(
           where p.account_id = $1 and p.test_mode = $2 and p.session_id = any($4::text[])) used
    where m.account_id = $1 and m.test_mode = $2 and m.id = used.payment_method_id
      and (m.customer_id is null or m.customer_id = $3)`,
-);
-
-const listInvoices = scoped<{ id: string; invoice_id: string }>(
-  'erasures.invoices',
-  `select i.id, i.invoice_id from checkout.payment_intents i
-   where i.account_id = $1 and i.test_mode = $2 and i.customer_id = $3 and i.invoice_id is not null and i.id > $4
-   order by i.id limit $5`,
-);
-
-const clearCardsOfInvoices = scoped<never>(
-  'erasures.cards_of_invoices',
-  `update checkout.payment_methods m set billing_details = '{}', metadata = '{}', version = m.version + 1
-   from (select distinct p.payment_method_id from checkout.page_cards p
-          where p.account_id = $1 and p.test_mode = $2 and p.invoice_id = any($3::text[])) typed
-   where m.account_id = $1 and m.test_mode = $2 and m.id = typed.payment_method_id and m.customer_id is null`,
 );
 
 const listTyped = scoped<{ id: string }>(
