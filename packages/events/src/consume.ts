@@ -1,9 +1,9 @@
 import type { ConsumeOptions, Subscription } from './consumer-definition.ts';
 import { Deliveries, type DeliveryCounts } from './deliveries.ts';
 import { errorLabel } from './logger.ts';
-import { durableOf, streamOf, subjectsOf } from './names.ts';
+import { durableOf, filterOf, streamOf } from './names.ts';
 import { startRedriver } from './redriver.ts';
-import { consumerLag, ensureConsumer } from './streams.ts';
+import { consumerLag, ensureConsumer, isConsumerGiven } from './streams.ts';
 import { Waker } from './waker.ts';
 
 /** How far a consumer is behind on one producer's stream. */
@@ -63,11 +63,16 @@ async function lagOf({ connection, service, consumer, subscriptions }: ConsumeOp
 }
 
 const RETRY_MS = 250;
+const FILTER_CHECK_MS = 10_000;
 
 function follow(options: ConsumeOptions, subscription: Subscription, deliveries: Deliveries): () => Promise<void> {
-  const { connection, service, consumer, logger } = options;
-  const { from } = subscription;
+  const { connection, service, consumer, logger, filterCheckMs = FILTER_CHECK_MS } = options;
+  const { from, types } = subscription;
+  const durable = durableOf(service, consumer);
+  const filter = filterOf(from, types);
   const waker = new Waker();
+  // Once for each process: beside a process of another release that wants more, each would set its own filter for ever.
+  let mayNarrow = true;
   let stopping = false;
   let close: (() => Promise<unknown>) | undefined;
 
@@ -85,17 +90,32 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
   async function takeAll(): Promise<void> {
     // A request would only wait for its timeout.
     if (!connection.isConnected()) return;
-    const durable = durableOf(service, consumer);
-    if ((await ensureConsumer(connection, from, durable, filterOf(subscription))) === undefined) return;
+    if ((await ensureConsumer(connection, from, durable, filter, mayNarrow)) === undefined) return;
+    mayNarrow = false;
     const pull = await connection.jetstream.consumers.get(streamOf(from), durable);
     const messages = await pull.consume({ max_messages: 64, expires: 10_000, idle_heartbeat: 2_500 });
     close = () => messages.close();
     // Not closed: that settles when the loop below has ended, which has not begun.
     if (stopping) messages.stop();
     restartWhenLost(await messages.status(), () => messages.stop());
-    const wanted = subscription.types.includes('*') ? undefined : new Set(subscription.types);
-    for await (const message of messages) await deliveries.take(message, wanted);
+    const endChecks = restartWhenNarrowed(() => messages.stop());
+    const wanted = types.includes('*') ? undefined : new Set(types);
+    try {
+      for await (const message of messages) await deliveries.take(message, wanted);
+    } finally {
+      endChecks();
+    }
     close = undefined;
+  }
+
+  // A process of another release that starts beside this one sets the filter in place, and the server tells no one.
+  function restartWhenNarrowed(restart: () => void): () => void {
+    const check = async (): Promise<void> => {
+      if (connection.isConnected() && !(await isConsumerGiven(connection, from, durable, filter))) restart();
+    };
+    // What cannot be asked now is asked at the next check.
+    const timer = setInterval(() => void check().catch(() => undefined), filterCheckMs);
+    return () => clearInterval(timer);
   }
 
   return async () => {
@@ -115,10 +135,4 @@ function restartWhenLost(status: AsyncIterable<{ type: string }>, restart: () =>
   };
   // When it cannot be watched any more, beginning again is the safe thing to do as well.
   watch().catch(restart);
-}
-
-// Server 2.9 supports one filter per consumer; several types are distinguished here by their subject.
-function filterOf({ from, types }: Subscription): string {
-  const [only] = types;
-  return types.length === 1 && only !== undefined && only !== '*' ? `eligo.${from}.*.${only}` : subjectsOf(from);
 }

@@ -37,6 +37,8 @@ export interface ConsumeOptions extends ConsumerDefinition {
   readonly retryDelayMs?: (deliveries: number) => number;
   /** How often to poll for dead letters to redrive, unless a request wakes it (30,000 ms). */
   readonly redrivePollMs?: number;
+  /** How often to look whether a process of another release has narrowed the consumer's filter (10,000 ms). */
+  readonly filterCheckMs?: number;
   /** Runs around each handling: gives it the event's request id and trace. */
   readonly around?: (
     event: { requestId: string; traceparent: string; type: string },

@@ -13,6 +13,19 @@ export function subjectsOf(service: string): string {
   return `eligo.${service}.>`;
 }
 
+/** The narrowest single subject with all events of these types (`*` for all), since server 2.9 has one filter for each consumer. */
+export function filterOf(service: string, types: readonly string[]): string {
+  const [first, ...others] = types.map((type) => type.split('.'));
+  if (first === undefined || types.includes('*')) return subjectsOf(service);
+  if (others.length === 0) return `eligo.${service}.*.${first.join('.')}`;
+  // Only `>` stands for several words, and it needs one: the last word of each type is left to it.
+  const differsAt = first.findIndex((word, at) =>
+    [first, ...others].some((type) => type[at] !== word || at === type.length - 1),
+  );
+  const common = first.slice(0, differsAt).join('.');
+  return common === '' ? subjectsOf(service) : `eligo.${service}.*.${common}.>`;
+}
+
 /** The event type that a subject ends in. */
 export function typeOfSubject(subject: string): string {
   return subject.split('.').slice(3).join('.');

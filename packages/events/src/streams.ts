@@ -43,17 +43,42 @@ export async function eventIdAt(
   return message?.header.get('Nats-Msg-Id') || undefined;
 }
 
-/** Makes sure that the durable consumer exists; undefined when the stream does not, yet. */
+/**
+ * Makes sure that the durable consumer exists and is given what the filter names; undefined when the stream does not exist, yet. A filter that names less is set in place (`mayNarrow`): the
+ * consumer keeps its position and what is in flight. One that names more is a new consumer from the first event on, because the old one has passed
+ * events that it now wants; inboxes take care of what is given twice.
+ */
 export async function ensureConsumer(
   connection: EventConnection,
   from: string,
   durable: string,
   filterSubject: string,
+  mayNarrow: boolean,
 ): Promise<ConsumerInfo | undefined> {
-  const existing = await orMissing(() => connection.manager.consumers.info(streamOf(from), durable));
-  if (existing !== undefined && existing.config.filter_subject === filterSubject) return existing;
-  if (existing !== undefined) await connection.manager.consumers.delete(streamOf(from), durable);
-  return orMissing(() => connection.manager.consumers.add(streamOf(from), consumerConfig(durable, filterSubject)));
+  const stream = streamOf(from);
+  const existing = await orMissing(() => connection.manager.consumers.info(stream, durable));
+  if (existing !== undefined && isGiven(existing, filterSubject)) {
+    if (!mayNarrow || existing.config.filter_subject === filterSubject) return existing;
+    return orMissing(() => connection.manager.consumers.update(stream, durable, { filter_subject: filterSubject }));
+  }
+  if (existing !== undefined) await connection.manager.consumers.delete(stream, durable);
+  return orMissing(() => connection.manager.consumers.add(stream, consumerConfig(durable, filterSubject)));
+}
+
+/** Whether the durable consumer is given all that the filter names; a consumer that does not exist is not. */
+export async function isConsumerGiven(
+  connection: EventConnection,
+  from: string,
+  durable: string,
+  filterSubject: string,
+): Promise<boolean> {
+  const info = await orMissing(() => connection.manager.consumers.info(streamOf(from), durable));
+  return info !== undefined && isGiven(info, filterSubject);
+}
+
+// Filters end in a type, or in `>` behind what their types have in common.
+function isGiven({ config: { filter_subject: given } }: ConsumerInfo, wanted: string): boolean {
+  return given === wanted || (given?.endsWith('>') === true && wanted.startsWith(given.slice(0, -1)));
 }
 
 /** How far a durable consumer is behind; undefined when it, or the stream, does not exist. */

@@ -91,13 +91,18 @@ export async function eventsDatabase(): Promise<EventsDatabase> {
 }
 
 /** Appends `count` events, each about an aggregate of its own unless one is named, in one transaction. */
-export function appendSome(database: Database, count: number, aggregateId?: string): Promise<string[]> {
+export function appendSome(
+  database: Database,
+  count: number,
+  aggregateId?: string,
+  type = 'account.updated',
+): Promise<string[]> {
   return withTx(database, scope, async (tx) => {
     const ids: string[] = [];
     for (let i = 0; i < count; i++) {
       ids.push(
         await append(tx, {
-          type: 'account.updated',
+          type,
           aggregateId: aggregateId ?? `a${randomBytes(8).toString('hex')}`,
           ...scope,
           object: {
