@@ -48,7 +48,7 @@ export interface ApiParts {
   readonly limiter: RateLimiter;
   readonly turns: RequestTurns;
   readonly table: PathTable<Mounted>;
-  readonly settings: Pick<GatewaySettings, 'rateLimit' | 'deprecatedEndpoints'>;
+  readonly settings: Pick<GatewaySettings, 'deprecatedEndpoints'>;
   /** Runs a request's work in a span of its own, where traces are on. */
   readonly traced: <Result>(
     name: string,
@@ -65,8 +65,7 @@ export function api(parts: ApiParts): (exchange: Exchange, path: string, queryTe
     const found = authenticator.authenticate(request);
     const key = found instanceof Promise ? await found : found;
     exchange.of = key;
-    const perSecond = limit(parts, key, exchange.headers);
-    const caller = { accountId: key.accountId, testMode: key.testMode, perSecond };
+    limit(parts, key, exchange.headers);
 
     const match = table.find(request.method ?? '', path);
     if (match === undefined) throw new Failure('not_found');
@@ -80,7 +79,7 @@ export function api(parts: ApiParts): (exchange: Exchange, path: string, queryTe
     exchange.headers.push(...target.headers);
     authorize(key, target.route, settings.deprecatedEndpoints);
 
-    const admitted = turns.begin(caller, target.route);
+    const admitted = turns.begin(key, target.route);
     const turn = admitted instanceof Promise ? await admitted : admitted;
     try {
       const call = callOf(exchange, key, target.route.streamed);
@@ -124,13 +123,11 @@ function isRecord(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The requests a second that the key may make; undefined where it has no limit. Throws where this one is too many. */
-function limit({ limiter, turns, settings }: ApiParts, key: ActiveKey, headers: HeaderList): number | undefined {
-  const defaults = settings.rateLimit;
-  const perSecond = key.rateLimit ?? (key.testMode ? defaults.test : defaults.live);
-  if (perSecond === 0) return undefined;
+/** Throws where this request is more than the key may make. */
+function limit({ limiter, turns }: ApiParts, key: ActiveKey, headers: HeaderList): void {
+  if (key.perSecond === undefined) return;
   // The process's own clock: a wall clock that is set back would refuse everybody until it caught up.
-  const allowance = limiter.take(key.keyId, perSecond, performance.now());
+  const allowance = limiter.take(key.keyId, key.perSecond, performance.now());
   headers.push(
     'RateLimit-Limit',
     String(allowance.limit),
@@ -139,7 +136,7 @@ function limit({ limiter, turns, settings }: ApiParts, key: ActiveKey, headers: 
     'RateLimit-Reset',
     String(allowance.resetSeconds),
   );
-  if (allowance.allowed) return perSecond;
+  if (allowance.allowed) return;
   turns.neighbors.noteLimit(key);
   throw new Failure('rate_limited', { retryAfterSeconds: allowance.retryAfterSeconds });
 }

@@ -1,5 +1,6 @@
 import { readStripeAccounts } from '@eligo/processor/events';
 import { type EnvironmentReader, isPlainUrl, openPageTokens, type PageTokens, readPageKey } from '@eligo/service';
+import type { RateLimits } from './accounts/key-cache.ts';
 import type { S3Settings } from './files/s3-content.ts';
 import { clamd, type Scanner } from './files/scanner.ts';
 import { TrustedProxies } from './http/trusted-proxies.ts';
@@ -9,7 +10,7 @@ import type { EventSettings } from './processor-events/event-sources.ts';
 export interface GatewaySettings {
   readonly port: number;
   /** Requests per second that a key may make, unless it has a limit of its own (decisions 10). */
-  readonly rateLimit: { readonly live: number; readonly test: number };
+  readonly rateLimit: RateLimits;
   /** Failed authentications per second that one address may make. */
   readonly failedAuthentications: number;
   /** Proxies in front of the gateway that tell whom they were called by; none unless they are named. */

@@ -53,6 +53,7 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
   const peers = openPeers((service) => context.client(service));
   const keys = new KeyCache(
     database,
+    settings.rateLimit,
     (init) => context.callerFor(init),
     () => context.wake(tellStatementsJob),
   );

@@ -33,7 +33,7 @@ beforeEach(async () => {
     onSign();
     return { ...noCaller, accountId: init.accountId };
   };
-  cache = new KeyCache(database, sign, () => onStatement());
+  cache = new KeyCache(database, { live: 100, test: 25 }, sign, () => onStatement());
   await cache.listen();
 });
 

@@ -74,6 +74,20 @@ describe('an address is counted with those of the same subscriber', () => {
 });
 
 describe('rate limits', () => {
+  test.each([
+    ['its own limit', 7, 7],
+    ['the limit of its mode', undefined, 25],
+    ['no limit', 0, 0],
+  ])(
+    'services are told %s of a key, which bounds its share of their processes, too [D14.249]',
+    async (_, rateLimit, told) => {
+      const api = await stack.newApi({ rateLimit });
+      stack.peers.seen.length = 0;
+      await api.get(path());
+      expect(stack.peers.seen.map(({ call }) => call.caller.requestsPerSecond)).toEqual([told]);
+    },
+  );
+
   test('let a burst of four seconds through and then the rate; the headers say how much is left [ERR-3, D10.1]', async () => {
     const api = await stack.newApi({ rateLimit: 5 });
     const startedAt = performance.now();

@@ -10,8 +10,16 @@ export interface ActiveKey extends FoundKey {
   readonly caller: CallerContext;
   /** The scopes as a set; undefined: all. */
   readonly allowed: ReadonlySet<string> | undefined;
+  /** The requests a second that it may make; undefined where it has no limit. */
+  readonly perSecond: number | undefined;
   /** By the process's monotonic clock. */
   readonly freshUntilMs: number;
+}
+
+/** The requests a second that a key without a limit of its own may make; 0: as many as it likes. */
+export interface RateLimits {
+  readonly live: number;
+  readonly test: number;
 }
 
 /** Revocation takes effect within 5 s even where no notification arrives (decisions 2), the look-up itself included. */
@@ -24,6 +32,7 @@ const statementsChannel = 'eligo_gateway_statements';
 /** The live keys that were seen lately. Kept by their hash, so that no key stands in memory for longer than its request. */
 export class KeyCache {
   readonly #database: Database;
+  readonly #defaults: RateLimits;
   readonly #sign: (init: CallerInit) => CallerContext;
   readonly #onStatement: () => void;
   readonly #keys = new Map<string, ActiveKey>();
@@ -36,10 +45,12 @@ export class KeyCache {
   /** `onStatement` is called when the substantiation of an account may have changed. */
   constructor(
     database: Database,
+    defaults: RateLimits,
     sign: (init: CallerInit) => CallerContext,
     onStatement: () => void = () => undefined,
   ) {
     this.#database = database;
+    this.#defaults = defaults;
     this.#sign = sign;
     this.#onStatement = onStatement;
   }
@@ -130,9 +141,11 @@ export class KeyCache {
       this.#keys.delete(hash);
       return undefined;
     }
+    const perSecond = perSecondOf(found, this.#defaults);
     const key: ActiveKey = {
       ...found,
-      caller: this.#sign(callerOf(found)),
+      perSecond,
+      caller: this.#sign({ ...callerOf(found), requestsPerSecond: perSecond }),
       allowed: found.scopes === null ? undefined : new Set(found.scopes),
       freshUntilMs: askedAtMs + freshMs,
     };
@@ -148,6 +161,11 @@ export class KeyCache {
     const oldest = this.#keys.keys().next();
     if (!oldest.done) this.#keys.delete(oldest.value);
   }
+}
+
+function perSecondOf({ rateLimit, testMode }: FoundKey, defaults: RateLimits): number | undefined {
+  const perSecond = rateLimit ?? (testMode ? defaults.test : defaults.live);
+  return perSecond === 0 ? undefined : perSecond;
 }
 
 function callerOf(key: FoundKey): CallerInit {

@@ -1,4 +1,5 @@
 import {
+  enterPresent,
   type Leave,
   type MeteredWork,
   type ProcessTurns,
@@ -132,7 +133,6 @@ export class RequestTurns {
   /** Waits for the turn of a request to this route: at once when no other account is short of time. */
   begin(caller: TurnCaller, route: TurnRoute): Turn | Promise<Turn> {
     const { accountId } = caller;
-    this.neighbors.arrived(caller);
     const isLarge = this.largeAnswers.isExpected(accountId, route.id) && this.neighbors.areShort(accountId);
     // A client that is slow to send a body has no dear turn meanwhile.
     const hasDearTurn = isLarge && route.method === 'GET';
@@ -141,16 +141,8 @@ export class RequestTurns {
     const line = hasDearTurn ? this.large : isDear ? this.#counted : this.#small;
     const work = { caller, isDear };
     const begun = (leave: Leave) => new Turn(this, work, { leave, hasDearTurn, isBodyDear });
-    const refused = (error: unknown): never => {
-      this.neighbors.left(caller);
-      throw error;
-    };
-    try {
-      const entered = line.enter(caller);
-      return entered instanceof Promise ? entered.then(begun, refused) : begun(entered);
-    } catch (error) {
-      return refused(error);
-    }
+    const entered = enterPresent(this.neighbors, caller, line);
+    return entered instanceof Promise ? entered.then(begun) : begun(entered);
   }
 }
 

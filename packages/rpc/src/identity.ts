@@ -28,6 +28,8 @@ export interface CallerInit {
   readonly substantiation?: string | null | undefined;
   /** What the account takes for the review of a letter of medical necessity; nothing if left out. */
   readonly letterFeeCents?: number | undefined;
+  /** The requests a second that the API key may make; as many as it likes if left out. */
+  readonly requestsPerSecond?: number | undefined;
 }
 
 /** What a component proves about itself and on whose behalf it works, and how it checks the same of others. */
@@ -205,6 +207,7 @@ function frozenCaller(init: CallerInit, issuer: string, expiresAtMs: number): Ca
       keyId: init.keyId ?? '',
       substantiation: init.substantiation ?? '',
       letterFeeCents: BigInt(init.letterFeeCents ?? 0),
+      requestsPerSecond: init.requestsPerSecond ?? 0,
     }),
   );
 }
@@ -227,6 +230,7 @@ function callerKey(init: CallerInit): string {
     init.siblingAccountIds,
     init.substantiation,
     init.letterFeeCents,
+    init.requestsPerSecond,
   ]);
 }
 

@@ -62,6 +62,7 @@ export { traceWork, type WorkKind } from './trace-work.ts';
 export { openTracing, type Tracing } from './tracing.ts';
 export { CostBudgets, type CostLimits } from './turns/cost-budgets.ts';
 export { CostMeter, type MeteredWork } from './turns/cost-meter.ts';
+export { enterPresent, type TurnLine } from './turns/enter-present.ts';
 export { isShortOfTime } from './turns/loop-load.ts';
 export { Neighbors } from './turns/neighbors.ts';
 export { type ProcessTurns, processTurns } from './turns/process-turns.ts';

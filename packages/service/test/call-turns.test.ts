@@ -4,7 +4,7 @@ import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
 import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import { client, implement, inProcessTransport, rpcServer } from '@eligo/rpc';
 import { grpcTransport, serveGrpc } from '@eligo/rpc/grpc';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   buildService,
   CostBudgets,
@@ -95,6 +95,71 @@ test('a call in one process with the gateway does not wait again: its request ha
   await list;
 });
 
+describe('a service holds an account to the share of its key', () => {
+  const limit = 100;
+
+  test('no call of a key begins while its account took more than its share and another one waits for an answer; other calls go on [D14.249]', async () => {
+    const { checkout, asBilling, here, set, atWork, end } = await served();
+    here.budgets.charge({ accountId: 'facct_1', testMode: false, perSecond: limit }, 150, false);
+    const others = checkout.getSession({ id: 'x' }, byKey('facct_2', limit));
+    await vi.waitUntil(() => atWork.length === 1);
+    const page = gateway.callerFor({ accountId: 'facct_1', testMode: false });
+    const goesOn = [
+      // The gateway is older, or the key has no limit.
+      checkout.getSession({ id: 'x' }, byKey('facct_1')),
+      checkout.getSession({ id: 'x' }, { caller: page }),
+      asBilling.getSession({ id: 'x' }, carriedOn('facct_1', limit)),
+    ];
+    await vi.waitUntil(() => atWork.length === 4);
+    const held = checkout.getSession({ id: 'x' }, byKey('facct_1', limit));
+    // Those of the other account show that more time has passed than a call takes to arrive.
+    const more = [checkout.getSession({ id: 'x' }, byKey('facct_2', limit))];
+    await vi.waitUntil(() => atWork.length === 5);
+    expect(atWork.at(-1)).toBe('facct_2');
+    set.nowMs += 2_001;
+    await vi.waitUntil(() => atWork.length === 6);
+    expect(atWork.at(-1)).toBe('facct_1');
+    end(6);
+    await Promise.all([others, ...goesOn, held, ...more]);
+  });
+
+  test('a call that waits begins when no other account waits any more, and calls that are over or refused make none wait [D14.249]', async () => {
+    const { checkout, here, atWork, end } = await served();
+    here.budgets.charge({ accountId: 'facct_1', testMode: false, perSecond: limit }, 150, false);
+    const others = checkout.getSession({ id: 'x' }, byKey('facct_2', limit));
+    await vi.waitUntil(() => atWork.length === 1);
+    const refused = await failureOf(checkout.getSession({ id: 'x' }, byKey('facct_1', limit)));
+    expect(refused).toMatchObject({ code: 'service_unavailable', retryAfterSeconds: 1 });
+    const held = checkout.getSession({ id: 'x' }, byKey('facct_1', limit));
+    end();
+    await others;
+    await vi.waitUntil(() => atWork.length === 2);
+    // None of the first account's calls that are over makes the other one wait.
+    end();
+    await held;
+    expect([...here.neighbors.othersOf({ accountId: 'facct_2', testMode: false })]).toEqual([]);
+  });
+
+  test.each([
+    ['the gateway', 'a key', () => byKey('facct_1', limit), limit],
+    ['a service that continues the work', 'a key', () => carriedOn('facct_1', limit), limit],
+    ['the gateway', 'a key without a limit', () => byKey('facct_1'), undefined],
+    ['a service', 'its own, whatever limit it tells', () => ownCall(1_000_000), undefined],
+  ])(
+    'the time of a call that %s makes for %s counts by the limit that the gateway signed [D14.249]',
+    async (from, _, as, perSecond) => {
+      const { checkout, asBilling, here, atWork, end } = await served();
+      const charged = vi.spyOn(here.budgets, 'charge');
+      const called = (from === 'the gateway' ? checkout : asBilling).getSession({ id: 'x' }, as());
+      await vi.waitUntil(() => atWork.length === 1);
+      end();
+      await called;
+      await vi.waitUntil(() => charged.mock.calls.length > 0);
+      expect(charged.mock.calls[0]?.[0]).toEqual({ accountId: 'facct_1', testMode: false, perSecond });
+    },
+  );
+});
+
 test('a service has at most eight calls of an account at work while another account is short of time [D14.248]', async () => {
   const short = vi.spyOn(processTurns().neighbors, 'areShort').mockReturnValue(true);
   onTestFinished(() => short.mockRestore());
@@ -167,8 +232,19 @@ async function served() {
 
 type Served = Awaited<ReturnType<typeof served>>;
 
-function byKey(accountId: string) {
-  return { caller: gateway.callerFor({ accountId, testMode: false, keyId: 'fkey_1' }) };
+function byKey(accountId: string, requestsPerSecond?: number) {
+  return { caller: gateway.callerFor({ accountId, testMode: false, keyId: 'fkey_1', requestsPerSecond }) };
+}
+
+// As billing received it from the gateway.
+function carriedOn(accountId: string, requestsPerSecond: number) {
+  const token = gateway.tokenOf(byKey(accountId, requestsPerSecond).caller) ?? '';
+  return { caller: billing.verifyCaller(token, 'gateway') };
+}
+
+function ownCall(requestsPerSecond: number) {
+  const account = { accountId: 'facct_1', testMode: false, keyId: 'fkey_1' };
+  return { caller: billing.callerFor({ ...account, requestsPerSecond }) };
 }
 
 async function call(

@@ -1,32 +1,52 @@
 import type { DescMethod } from '@bufbuild/protobuf';
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
-import type { TakeTurn } from '@eligo/rpc';
+import type { Call, TakeTurn } from '@eligo/rpc';
+import { enterPresent, type TurnLine } from './enter-present.ts';
 import { type ProcessTurns, processTurns } from './process-turns.ts';
 import { SharedRequests } from './shared-requests.ts';
+import type { TurnCaller } from './turn-caller.ts';
 
 /**
  * The turns of an account's calls at one service, by the same rules as those of its requests at the gateway: while several accounts are short of time, an account
- * has a few calls at work, and those that read much begin only while its budget is not used up. A call that waits for too long is refused.
+ * has a few calls at work, those that read much begin only while its budget is not used up, and none begins while it took more than the share of its key. A call
+ * that waits for too long is refused.
  *
  * Only what a partner's key asks the gateway for waits. A call of another service continues work that was let in, a shopper's page has limits of its own, and in
  * one process with the gateway the request has its turn already.
  */
 export function callTurns(here: ProcessTurns = processTurns()): TakeTurn {
   const { neighbors, budgets, meter } = here;
-  const small = new SharedRequests(neighbors, bounds);
+  const small = new SharedRequests(neighbors, bounds, (caller) => budgets.isOver(caller));
   const dear = new SharedRequests(neighbors, bounds, (caller) => budgets.isSpent(caller));
-  return (method, { from, caller, scope: { accountId, testMode } }) => {
-    if (accountId === '' || meter.isRunning) return undefined;
-    const account = { accountId, testMode };
-    neighbors.saw(account);
+  return (method, call) => {
+    const { from, caller } = call;
+    if (caller.accountId === '' || meter.isRunning) return undefined;
+    const account = turnCallerOf(call);
     const isHeld = from === 'gateway' && caller.keyId !== '';
     const isDear = isHeld && (readsMuch(method) || neighbors.yields(account));
-    return {
-      entered: isHeld ? (isDear ? dear : small).enter(account) : undefined,
-      run: (step) => meter.run({ caller: account, isDear }, step),
+    const run = <Result>(step: () => Result) => meter.run({ caller: account, isDear }, step);
+    // No client waits for a service's own work.
+    if (caller.issuer !== 'gateway') {
+      neighbors.saw(account);
+      return { entered: undefined, run };
+    }
+    const entered = enterPresent(neighbors, account, isHeld ? (isDear ? dear : small) : open);
+    const leaveAll = (leave: () => void) => () => {
+      leave();
+      neighbors.left(account);
     };
+    return { entered: entered instanceof Promise ? entered.then(leaveAll) : leaveAll(entered), run };
   };
 }
+
+// The limit is what the gateway signed: a service has none to tell.
+function turnCallerOf({ scope: { accountId, testMode }, caller: { issuer, requestsPerSecond } }: Call): TurnCaller {
+  const isLimited = issuer === 'gateway' && requestsPerSecond > 0;
+  return { accountId, testMode, perSecond: isLimited ? requestsPerSecond : undefined };
+}
+
+/** For calls that never wait. */
+const open: TurnLine = { enter: () => () => undefined };
 
 // Lists, reports and documents.
 function readsMuch({ idempotency, name }: DescMethod): boolean {
