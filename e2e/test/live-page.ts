@@ -53,6 +53,11 @@ export function livePageTests(stack: () => { eligo: Constellation; browser: Brow
       await type(tab, 'health', numbers.hsa);
       await type(tab, 'other', numbers.credit);
       await tab.inspect('live-two-cards-phone');
+      // What was typed stays when the shopper chooses another language.
+      for (const language of ['es', 'en']) {
+        await tab.page.locator(`header button[lang=${language}]`).click();
+        await tab.page.locator(`html[lang=${language}]`).waitFor({ state: 'attached' });
+      }
       // Stripe's script does not wait for the page's own.
       const [stripe = 0, own = 0] = await tab.page.evaluate<number[]>(`[
         performance.getEntriesByName('https://js.stripe.com/endive/stripe.js')[0].startTime,
@@ -66,6 +71,8 @@ export function livePageTests(stack: () => { eligo: Constellation; browser: Brow
         expect.objectContaining({ mode: 'payment', amount: 4_999, currency: 'usd', paymentMethodTypes: ['card'] }),
         expect.objectContaining({ mode: 'payment', amount: 5_000, currency: 'usd', paymentMethodTypes: ['card'] }),
       ]);
+      const updates = calls.flatMap(([name, options]) => (name === 'update' ? [options] : []));
+      expect(updates.slice(-4)).toEqual(['es', 'es', 'en', 'en'].map((locale) => ({ locale })));
       const sent: string[] = [];
       tab.page.on('request', (request) => {
         if (request.url().startsWith(stack().eligo.url)) sent.push(request.postData() ?? '');

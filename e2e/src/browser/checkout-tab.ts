@@ -18,8 +18,8 @@ export interface CheckoutTab {
   says(text: string | RegExp): Promise<void>;
   /**
    * Fails with what axe finds in the page and in the card fields, in light and in dark, and where a screen reader reads something else than `e2e/test/read-aloud`
-   * has under this name; takes a screenshot under this name. With `ELIGO_TEST_LONG=on` it takes
-   * one on a phone and on a desktop, in light and in dark, in English and in Spanish, and runs axe on each.
+   * has under this name; takes a screenshot under this name. With `ELIGO_TEST_LONG=on` it reads the other language, too, and takes
+   * a screenshot on a phone and on a desktop, in light and in dark, in English and in Spanish, and runs axe on each.
    */
   inspect(name: string): Promise<void>;
   /** Fails if the browser has refused anything by the Content-Security-Policy, or a script has failed. */
@@ -151,10 +151,10 @@ async function inspectInEveryLook(page: Page, name: string): Promise<void> {
 }
 
 async function inspectLanguages(page: Page, name: string): Promise<void> {
-  for (const _ of ['its own', 'the other one']) {
+  for (const isOwn of [true, false]) {
     const language = String(await page.evaluate('document.documentElement.lang'));
+    if (!isOwn) await readAloud(page, `${name}.${language}`);
     // A payment that is under way is over before all looks are taken.
-    await readAloud(page, `${name}.${language}`);
     const isWorking = (await page.locator('.spinner').count()) > 0;
     if (isWorking) await takePicture(page, `${name}.${language}.phone.light`);
     else await inspectLooks(page, `${name}.${language}`);

@@ -26,7 +26,9 @@ export function StripeCard(given: {
   const { publishable_key: key, account, keeps_card: keepsCard } = fields;
   const setsUp = amountCents === 0;
 
-  // Another language or amount of zero makes other fields; another amount of these does not.
+  const spoken = useRef(language);
+  spoken.current = language;
+  // An amount of zero makes other fields; another amount, or another language, does not.
   useEffect(() => {
     let isGone = false;
     let element: PaymentElement | undefined;
@@ -34,7 +36,7 @@ export function StripeCard(given: {
     setState('loading');
     const show = (stripe: Stripe) => {
       if (isGone || place.current === null) return;
-      const group = stripe.elements(optionsOf({ amountCents, keepsCard, accentColor, language }));
+      const group = stripe.elements(optionsOf({ amountCents, keepsCard, accentColor, language: spoken.current }));
       elements.current = group;
       element = group.create('payment', {
         layout: 'tabs',
@@ -55,11 +57,16 @@ export function StripeCard(given: {
       elements.current = undefined;
       element?.destroy();
     };
-  }, [key, account, keepsCard, setsUp, accentColor, language, onFields]);
+  }, [key, account, keepsCard, setsUp, accentColor, onFields]);
 
   useEffect(() => {
     if (amountCents > 0) elements.current?.update({ amount: amountCents });
   }, [amountCents]);
+
+  // What was typed stays.
+  useEffect(() => {
+    elements.current?.update({ locale: language });
+  }, [language]);
 
   return (
     <div>

@@ -18,7 +18,7 @@ export interface PaymentElement {
 export interface StripeElements {
   create(type: 'payment', options: object): PaymentElement;
   submit(): Promise<{ readonly error?: StripeError }>;
-  update(options: { readonly amount: number }): void;
+  update(options: { readonly amount: number } | { readonly locale: string }): void;
 }
 
 export interface Stripe {
