@@ -16,6 +16,7 @@ const longest = [
   'e2e/test/failpoints.all-in-one.test.ts',
   'e2e/test/fuzz.in-process.test.ts',
   'e2e/test/failpoints.split.test.ts',
+  'e2e/test/killed-renewals.test.ts',
   'e2e/test/chaos.test.ts',
   'bench/test/bench.test.ts',
   'stack/test/dockerfile.test.ts',

@@ -27,10 +27,10 @@ export function randomOf(seed: number): Random {
   };
 }
 
-/** The seed of this run: ELIGO_TEST_SEED, to run again what failed, or a new one. */
-export function seedOfRun(): number {
+/** The seed of this run: ELIGO_TEST_SEED, to run again what failed, or this one; without it a new one. */
+export function seedOfRun(otherwise?: number): number {
   const given = process.env.ELIGO_TEST_SEED;
-  if (given === undefined || given === '') return Math.floor(Math.random() * 2 ** 32);
+  if (given === undefined || given === '') return otherwise ?? Math.floor(Math.random() * 2 ** 32);
   const seed = Number(given);
   if (!Number.isInteger(seed)) throw new Error('ELIGO_TEST_SEED is a whole number');
   return seed;

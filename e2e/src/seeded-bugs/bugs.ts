@@ -29,32 +29,34 @@ const markSettled = 'markSettled(tx, scope, attempt.id, settlementOf(verdict))';
 // The text that is looked for is itself a template.
 const dollar = '$';
 
+const freshKeys: readonly Edit[] = [
+  {
+    file: send,
+    find: "  if (attempt.processorIntentId !== null) return { kind: 'created', intentId: attempt.processorIntentId };\n",
+    replace: '',
+  },
+  {
+    file: send,
+    find: `\`${dollar}{attempt.id}:create:${dollar}{attempt.checks}\``,
+    replace: 'crypto.randomUUID()',
+  },
+  {
+    file: send,
+    find: `\`${dollar}{attempt.id}:confirm:${dollar}{attempt.sends}\``,
+    replace: 'crypto.randomUUID()',
+  },
+  {
+    file: attempts,
+    find: 'processor_intent_id = coalesce(processor_intent_id, f.intent_id)',
+    replace: 'processor_intent_id = f.intent_id',
+  },
+];
+
 /** The mistakes that these tests exist for. */
 export const bugs: readonly Bug[] = [
   {
     name: 'each send goes out under a fresh key, to a new intent',
-    edits: [
-      {
-        file: send,
-        find: "  if (attempt.processorIntentId !== null) return { kind: 'created', intentId: attempt.processorIntentId };\n",
-        replace: '',
-      },
-      {
-        file: send,
-        find: `\`${dollar}{attempt.id}:create:${dollar}{attempt.checks}\``,
-        replace: 'crypto.randomUUID()',
-      },
-      {
-        file: send,
-        find: `\`${dollar}{attempt.id}:confirm:${dollar}{attempt.sends}\``,
-        replace: 'crypto.randomUUID()',
-      },
-      {
-        file: attempts,
-        find: 'processor_intent_id = coalesce(processor_intent_id, f.intent_id)',
-        replace: 'processor_intent_id = f.intent_id',
-      },
-    ],
+    edits: freshKeys,
     file: 'failpoints.all-in-one',
     test: 'a confirm converges: charged, not recorded',
     caughtBy: /charged_twice_at_the_processor|instead of 1 times/,
@@ -129,5 +131,25 @@ export const bugs: readonly Bug[] = [
     file: 'failpoints.all-in-one',
     test: 'a confirm converges: before the settlement commits',
     caughtBy: /intent_contradicts_its_attempt|answered 409/,
+  },
+  {
+    name: 'a renewal that is resumed goes out under a fresh key, to a new intent',
+    edits: freshKeys,
+    file: 'killed-renewals',
+    test: 'bill each period of 16 subscriptions × 4 months once',
+    caughtBy: /is not that of attempt|charged_twice_at_the_processor/,
+  },
+  {
+    name: 'a late renewal begins its period when it is made',
+    edits: [
+      {
+        file: 'services/billing/src/domain/renewal.ts',
+        find: '  const start = subscription.currentPeriodEnd;\n',
+        replace: '  const start = at > subscription.currentPeriodEnd ? at : subscription.currentPeriodEnd;\n',
+      },
+    ],
+    file: 'killed-renewals',
+    test: 'bill each period of 16 subscriptions × 4 months once',
+    caughtBy: /subscriptions are not as in the model/,
   },
 ];

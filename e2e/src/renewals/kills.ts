@@ -1,0 +1,63 @@
+import type { Random } from '../chaos/random.ts';
+import { recovered } from '../crashes/run-confirm-crash.ts';
+import { renewalCrashes } from '../crashes/run-renewal-crash.ts';
+import type { RunningShop } from '../crashes/running-shop.ts';
+import type { FaultyProcessor } from './faulty-processor.ts';
+import type { Progress } from './progress.ts';
+
+/** How many processes die while the clocks go on, and after how many passes of their failpoint at most. */
+export interface KillPlan {
+  readonly kills: number;
+  readonly mostPasses: number;
+}
+
+/** How often something died, by the failpoint or the process. */
+export type Kills = Readonly<Record<string, number>>;
+
+/** The failpoints of a renewal, each once. */
+const points = [
+  ...new Map(renewalCrashes.map(({ component, failpoint }) => [failpoint, { component, failpoint }])).values(),
+];
+
+/** Die at any time, where each is a process of its own. */
+const bystanders = ['gateway', 'catalog', 'refunds', 'webhooks', 'sandbox', 'nats'];
+
+/** The last kill is armed before this share of the work is done, so that enough is left for it to be passed. */
+const lastKillAt = 0.8;
+
+/** Kills one process after the other while the lanes go on: most at a failpoint of a renewal. Resolves with what died once all kills are done, or the lanes. */
+export async function killAlong(
+  running: RunningShop,
+  random: Random,
+  processor: FaultyProcessor,
+  { kills, mostPasses }: KillPlan,
+  progress: Progress,
+): Promise<Kills> {
+  const { eligo } = running;
+  const died: Record<string, number> = {};
+  const first = random.between(0, points.length - 1);
+  for (let kill = 0; kill < kills; kill++) {
+    if (!(await progress.reaches((lastKillAt * (kill + random.next())) / kills))) break;
+    if (eligo.topology === 'split' && random.next() < 0.3) {
+      const name = random.pick(bystanders);
+      if (name === 'sandbox') await processor.forget();
+      eligo.kill(name);
+      await eligo.recovered();
+      died[name] = (died[name] ?? 0) + 1;
+      continue;
+    }
+    // Each failpoint once before any of them twice.
+    const { component, failpoint } = points[(kill + first) % points.length] as (typeof points)[number];
+    await eligo.armFailpoint(component, failpoint, { action: 'kill', skip: random.between(0, mostPasses) });
+    const recovering = recovered(running, failpoint);
+    const isOver = await Promise.race([recovering.then(() => false), progress.over.then(() => true)]);
+    if (isOver) {
+      // Nothing passes there any more.
+      eligo.kill(component);
+      await recovering;
+      break;
+    }
+    died[failpoint] = (died[failpoint] ?? 0) + 1;
+  }
+  return died;
+}

@@ -1,0 +1,162 @@
+import type { RunningShop } from '../crashes/running-shop.ts';
+import { type Json, text } from '../records.ts';
+import { make, newCard, newCustomer } from '../shop.ts';
+
+/** What one period costs: what the health card pays, and what the other card pays. */
+export interface Bill {
+  readonly health: number;
+  readonly other: number;
+}
+
+/** A card that is declined for a while: which of the two, and the cards to change between. */
+export interface WeakCard {
+  readonly field: 'default_payment_method' | 'backup_payment_method';
+  readonly good: string;
+  readonly bad: string;
+}
+
+/** A subscription and its model. */
+export interface Kept {
+  readonly id: string;
+  readonly customer: string;
+  readonly kind: string;
+  /** The beginning of the first period that is paid, and of the trial before it. */
+  readonly anchor: Date;
+  readonly trialFrom?: Date;
+  /** When the first period was paid, of one whose periods were moved back since. */
+  readonly soldAt?: Date;
+  readonly days?: number;
+  /** The bill of the period number `n`; the first one is 0. */
+  bill(n: number): Bill;
+  readonly weak?: WeakCard;
+}
+
+/** What all subscriptions are sold from. */
+export interface Offer {
+  readonly monthly: string;
+  readonly towels: string;
+  readonly fortnightly: string;
+  readonly fortnightlyTowels: string;
+  readonly threeMonthsOff: string;
+  readonly tenthOff: string;
+}
+
+const dayMs = 86_400_000;
+const eligibleCents = 1_940;
+const towelCents = 763;
+const offCents = 333;
+const offMonths = 3;
+
+/** Makes the prices and coupons. */
+export async function makeOffer({ api, shop }: RunningShop): Promise<Offer> {
+  const price = async (fields: Json) => text(await make(api, '/v1/prices', 'price', fields), 'price_id');
+  const coupon = async (fields: Json) => text(await make(api, '/v1/coupons', 'coupon', fields), 'coupon_id');
+  const eligible = { product: shop.eligibleProductId, unit_amount: eligibleCents };
+  const month = { recurring: { interval: 'month' } };
+  const fortnight = { recurring: { interval: 'week', interval_count: 2 } };
+  const towels = { name: 'Towels', hsa_fsa_eligibility: 'not_eligible' };
+  return {
+    monthly: await price({ ...eligible, ...month }),
+    towels: await price({ product_data: towels, unit_amount: towelCents, ...month }),
+    fortnightly: await price({ ...eligible, ...fortnight }),
+    fortnightlyTowels: await price({ product_data: towels, unit_amount: towelCents, ...fortnight }),
+    threeMonthsOff: await coupon({ amount_off: offCents, duration: 'repeating', duration_in_months: offMonths }),
+    tenthOff: await coupon({ percent_off: 10, duration: 'forever' }),
+  };
+}
+
+/** What a kind sells, beside its customer and cards, and what it bills. */
+interface Kind {
+  readonly name: string;
+  readonly cards: readonly string[];
+  readonly items: (offer: Offer) => readonly string[];
+  readonly fields?: (offer: Offer) => Json;
+  readonly bill: (quantity: number, n: number) => Bill;
+  readonly trialDays?: number;
+  readonly days?: number;
+  readonly weak?: WeakCard['field'];
+}
+
+const onHealthCard = (quantity: number): Bill => ({ health: quantity * eligibleCents, other: 0 });
+const onBoth = (quantity: number): Bill => ({ health: quantity * eligibleCents, other: quantity * towelCents });
+const mixed = ({ monthly, towels }: Offer) => [monthly, towels];
+const eligible = ({ monthly }: Offer) => [monthly];
+
+const kinds: readonly Kind[] = [
+  { name: 'monthly', cards: ['hsa'], items: eligible, bill: onHealthCard },
+  { name: 'two cards', cards: ['hsa', 'credit'], items: mixed, bill: onBoth },
+  { name: 'declines', cards: ['hsa'], items: eligible, bill: onHealthCard, weak: 'default_payment_method' },
+  {
+    ...{ name: 'trial', cards: ['fsa', 'debit'], items: mixed, bill: onBoth, trialDays: 10 },
+    fields: () => ({ trial_period_days: 10 }),
+  },
+  {
+    ...{ name: 'three months off', cards: ['hsa'], items: eligible },
+    fields: ({ threeMonthsOff }) => ({ coupon: threeMonthsOff }),
+    bill: (quantity, n) => ({ health: quantity * eligibleCents - (n < offMonths ? offCents : 0), other: 0 }),
+  },
+  { name: 'second declines', cards: ['hsa', 'credit'], items: mixed, bill: onBoth, weak: 'backup_payment_method' },
+  {
+    ...{ name: 'ten percent off', cards: ['fsa'], items: eligible },
+    fields: ({ tenthOff }) => ({ coupon: tenthOff }),
+    bill: (quantity) => ({ health: (quantity * eligibleCents * 9) / 10, other: 0 }),
+  },
+  { name: 'fortnightly', cards: ['hsa'], items: (o) => [o.fortnightly], bill: onHealthCard, days: 14 },
+];
+
+const fortnightlyKinds: readonly Kind[] = [
+  { name: 'overdue', cards: ['hsa'], items: (offer) => [offer.fortnightly], bill: onHealthCard, days: 14 },
+  {
+    ...{ name: 'overdue, two cards', cards: ['hsa', 'credit'], bill: onBoth, days: 14 },
+    items: (offer) => [offer.fortnightly, offer.fortnightlyTowels],
+  },
+];
+
+/** Sells the subscription number `place` to a new customer on a clock that stands at `at`: one kind after the other. */
+export function sellOnClock(running: RunningShop, offer: Offer, clock: string, at: Date, place: number): Promise<Kept> {
+  return sell(running, offer, kinds, place, { clock, at });
+}
+
+/** The same by the wall clock, each two weeks. */
+export function sellByWallClock(running: RunningShop, offer: Offer, place: number): Promise<Kept> {
+  return sell(running, offer, fortnightlyKinds, place, undefined);
+}
+
+async function sell(
+  { api }: RunningShop,
+  offer: Offer,
+  from: readonly Kind[],
+  place: number,
+  on: { clock: string; at: Date } | undefined,
+): Promise<Kept> {
+  const kind = from[place % from.length] as Kind;
+  const quantity = 1 + (Math.floor(place / from.length) % 3);
+  const customer = await newCustomer(api, on && { test_clock: on.clock });
+  const [card = '', backup] = await Promise.all(kind.cards.map((name) => newCard(api, customer, name)));
+  const made = await make(api, '/v1/subscriptions', 'subscription', {
+    ...{ customer, items: kind.items(offer).map((price) => ({ price, quantity })), default_payment_method: card },
+    ...(backup === undefined ? {} : { backup_payment_method: backup }),
+    ...kind.fields?.(offer),
+  });
+  const status = kind.trialDays === undefined ? 'active' : 'trialing';
+  if (made.status !== status) throw new Error(`the subscription ${kind.name} was sold ${made.status}`);
+  const at = on?.at ?? new Date(text(made, 'current_period_start'));
+  const good = kind.weak === 'backup_payment_method' ? (backup ?? '') : card;
+  return {
+    ...{ id: text(made, 'subscription_id'), customer, kind: kind.name },
+    anchor: new Date(at.getTime() + (kind.trialDays ?? 0) * dayMs),
+    ...(kind.trialDays === undefined ? {} : { trialFrom: at }),
+    ...(kind.days === undefined ? {} : { days: kind.days }),
+    bill: (n) => kind.bill(quantity, n),
+    ...(kind.weak && { weak: { field: kind.weak, good, bad: await newCard(api, customer, 'insufficient_funds') } }),
+  };
+}
+
+/** When the period number `n` begins: so many days or months after the anchor, on its day of the month or the last one of a shorter month. */
+export function beginningOf({ anchor, days }: Pick<Kept, 'anchor' | 'days'>, n: number): Date {
+  if (days !== undefined) return new Date(anchor.getTime() + n * days * dayMs);
+  const [year, month] = [anchor.getUTCFullYear(), anchor.getUTCMonth() + n];
+  const lastDay = new Date(Date.UTC(year, month + 1, 0)).getUTCDate();
+  const midnight = Date.UTC(year, month, Math.min(anchor.getUTCDate(), lastDay));
+  return new Date(midnight + (anchor.getTime() % dayMs));
+}

@@ -1,0 +1,133 @@
+import { type ApiAnswer, waitUntil } from '@eligo/testkit';
+import type { Random } from '../chaos/random.ts';
+import type { RunningShop } from '../crashes/running-shop.ts';
+import { type Json, record, text } from '../records.ts';
+import { make } from '../shop.ts';
+import type { FaultyProcessor } from './faulty-processor.ts';
+import { beginningOf, type Kept, type Offer, sellOnClock } from './kinds.ts';
+import type { WallClock } from './wall-clock.ts';
+
+/** Subscriptions on one clock, and all that will happen there. */
+export interface Lane {
+  readonly clock: string;
+  readonly kept: readonly Kept[];
+  readonly stops: readonly Stop[];
+}
+
+/** A time to which the clock goes, and what is done there. */
+interface Stop {
+  readonly at: Date;
+  readonly change?: { readonly subscription: string; readonly fields: Json };
+}
+
+export interface LaneSize {
+  /** The number of the first subscription, which says its kind, and how many there are. */
+  readonly first: number;
+  readonly subscriptions: number;
+  readonly months: number;
+}
+
+const clocks = '/v1/test_helpers/test_clocks';
+const dayMs = 86_400_000;
+const hourMs = 3_600_000;
+// The last day of a month, so that shorter months follow; and the 15th.
+const starts = ['2030-01-31T09:30:00Z', '2030-01-15T00:00:00Z'];
+
+/** Sells half of the subscriptions at once and the others some days later, and plans how the clock goes on. */
+export async function openLane(running: RunningShop, offer: Offer, random: Random, size: LaneSize): Promise<Lane> {
+  const start = new Date(random.pick(starts));
+  const made = await make(running.api, clocks, 'test_clock', { frozen_time: start.toISOString() });
+  const clock = text(made, 'test_clock_id');
+  const half = Math.ceil(size.subscriptions / 2);
+  const kept: Kept[] = [];
+  for (let place = 0; place < half; place++) {
+    kept.push(await sellOnClock(running, offer, clock, start, size.first + place));
+  }
+  const later = new Date(start.getTime() + random.between(1, 27) * dayMs + random.between(0, 23) * hourMs);
+  await advance(running, clock, later);
+  for (let place = half; place < size.subscriptions; place++) {
+    kept.push(await sellOnClock(running, offer, clock, later, size.first + place));
+  }
+  return { clock, kept, stops: plan(random, kept, later, endOf(start, size.months)) };
+}
+
+function endOf(start: Date, months: number): Date {
+  return new Date(beginningOf({ anchor: start }, months).getTime() + hourMs);
+}
+
+// Uneven steps, from an hour to more than two periods; and for some periods of a weak card the times at which it is declined and pays again.
+function plan(random: Random, kept: readonly Kept[], from: Date, end: Date): Stop[] {
+  const stops: Stop[] = [{ at: end }];
+  for (let at = from.getTime(); at < end.getTime(); ) {
+    at += random.pick([hourMs, dayMs, 3 * dayMs, 9 * dayMs, 20 * dayMs, 70 * dayMs]) * (0.5 + random.next());
+    if (at < end.getTime()) stops.push({ at: new Date(at) });
+  }
+  for (const of of kept) {
+    if (of.weak === undefined) continue;
+    const { field, bad, good } = of.weak;
+    for (let n = 1; beginningOf(of, n + 1) < end; n++) {
+      if (n > 1 && random.next() < 0.6) continue;
+      const renewal = beginningOf(of, n).getTime();
+      const declinesAt = Math.max(renewal - random.between(1, 6 * 24) * hourMs, from.getTime());
+      // The last try is seven days after the first.
+      const paysAt = renewal + random.between(1, 6 * 24) * hourMs;
+      const change = (card: string) => ({ subscription: of.id, fields: { [field]: card } });
+      stops.push({ at: new Date(declinesAt), change: change(bad) }, { at: new Date(paysAt), change: change(good) });
+    }
+  }
+  return stops.toSorted((one, other) => one.at.getTime() - other.at.getTime());
+}
+
+/** Goes from stop to stop while processes die and the processor fails. Answers how often the clock was refused to go back. */
+export async function runLane(
+  running: RunningShop,
+  lane: Lane,
+  random: Random,
+  { processor, wallClock }: { readonly processor: FaultyProcessor; readonly wallClock: WallClock },
+  onStep: () => void,
+): Promise<number> {
+  let refused = 0;
+  for (const { at, change } of lane.stops) {
+    if (random.next() < 0.5) await processor.disturb(random);
+    if (random.next() < 0.4) wallClock.jump(random);
+    await advance(running, lane.clock, at, wallClock);
+    if (change !== undefined) {
+      const body = { subscription: change.fields };
+      const path = `/v1/subscriptions/${change.subscription}`;
+      await insist(`PATCH ${path}`, () => running.api.patch(path, body), 200);
+    }
+    if (random.next() < 0.1) {
+      const back = new Date(at.getTime() - random.between(1, 40 * dayMs)).toISOString();
+      const goBack = () => running.api.post(`${clocks}/${lane.clock}/advance`, { test_clock: { frozen_time: back } });
+      await insist('going back', goBack, 422);
+      refused += 1;
+    }
+    onStep();
+  }
+  return refused;
+}
+
+// The partner asks again and again, as an advance that dies is asked for again.
+async function advance({ api }: RunningShop, clock: string, to: Date, wallClock?: WallClock): Promise<void> {
+  const body = { test_clock: { frozen_time: to.toISOString() } };
+  for (let asked = 0; asked < 60; asked++) {
+    const answer = await insist('an advance', () => api.post(`${clocks}/${clock}/advance`, body), 200);
+    if (record(answer.body, 'test_clock').status === 'ready') return;
+    // A process that died held a subscription by a clock that was ahead.
+    wallClock?.goAhead();
+  }
+  throw new Error(`the clock ${clock} does not reach ${to.toISOString()}`);
+}
+
+// While a process comes up again, the gateway is away, or answers 503; under a lock it answers 409 or 503.
+async function insist(what: string, ask: () => Promise<ApiAnswer>, status: number): Promise<ApiAnswer> {
+  let last: ApiAnswer | undefined;
+  const answered = async () => {
+    last = await ask();
+    return last.status === 429 || last.status >= 500 ? undefined : last;
+  };
+  const answer = await waitUntil(answered, { withinMs: 90_000, everyMs: 100, what: `${what} ${last?.text ?? ''}` });
+  if (answer.status !== status)
+    throw new Error(`${what}: expected ${status}, was answered ${answer.status} ${answer.text}`);
+  return answer;
+}
