@@ -66,8 +66,8 @@ export function componentVariables(inherited: Variables, place: ComponentPlace, 
   return Object.fromEntries(Object.entries(all).filter(([name]) => isGivenTo(place.name, name)));
 }
 
-// In production a mail that only a folder gets would be lost without a word: there mails wait for a server.
+// In production a mail that only a folder gets would be lost without a word: there mails wait for a server. They wait as well where the folder is given empty.
 function mailFolder(inherited: Variables, shared: SharedPlace): string {
-  if (inherited.ELIGO_SMTP_URL || inherited.ELIGO_MAIL_FOLDER) return inherited.ELIGO_MAIL_FOLDER ?? '';
+  if (inherited.ELIGO_SMTP_URL || inherited.ELIGO_MAIL_FOLDER !== undefined) return inherited.ELIGO_MAIL_FOLDER ?? '';
   return inherited.ELIGO_ENV === 'production' ? '' : shared.mailFolder;
 }

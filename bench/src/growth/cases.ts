@@ -55,7 +55,6 @@ export const notMeasured: Readonly<Record<string, string>> = {
   'disputes.close': 'speaks to the sandbox',
   'test_helpers.fail_refund': 'speaks to the sandbox',
   'test_helpers.succeed_refund': 'speaks to the sandbox',
-  'subscriptions.resend_receipts': 'costs a mail',
   'invoices.get_document': 'has a limit of requests a minute',
   'files.create': 'an account has a bounded number of files',
   'webhooks.create': 'an account has a bounded number of endpoints',
