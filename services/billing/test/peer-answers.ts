@@ -26,7 +26,8 @@ export function paidBefore(
 ): ChargeInvoiceResponse | undefined {
   for (const { request, response } of answers) {
     if (response.outcome !== 'succeeded' || request.invoiceId !== invoiceId || request.leg !== leg) continue;
-    return request.amountCents === amountCents ? response : create(ChargeInvoiceResponseSchema, { outcome: 'unknown' });
+    if (request.amountCents === amountCents) return response;
+    return create(ChargeInvoiceResponseSchema, { outcome: 'declined', failureCode: 'charged_another_amount' });
   }
   return undefined;
 }

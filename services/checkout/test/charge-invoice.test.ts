@@ -246,14 +246,30 @@ describe("billing's operation", () => {
     expect(paid).toMatchObject({ outcome: 'succeeded' });
     expect(await ask(again)).toMatchObject({ outcome: 'succeeded', intent: { id: paid.intent?.id } });
     expect(await attemptsUnder(again)).toEqual([]);
-    // Another amount is not what was paid.
-    expect(await ask({ ...again, amountCents: cents(charge.amountCents + 1) })).toMatchObject({ outcome: 'unknown' });
-    // What was refunded pays no invoice.
-    await withTx(fixture.database, fixture.scope, (tx) =>
-      moveRefunded(tx, fixture.scope, paid.intent?.id ?? '', cents(1)),
+  });
+
+  it('of a part that was paid and does not stand is declined for good: billing neither asks forever nor charges it twice [D14.287]', async () => {
+    const charge = await newCharge();
+    const { intent } = await ask(charge);
+    const again = { ...charge, operationId: newId('charge_attempt') };
+    const declined = (failureCode: string) => ({ outcome: 'declined', failureCode, intent: undefined });
+    const dispute = (amount: number) =>
+      fixture.test.admin('update checkout.payment_intents set amount_disputed_cents = $2 where id = $1', [
+        intent?.id,
+        amount,
+      ]);
+    expect(await ask({ ...again, amountCents: cents(charge.amountCents + 1) })).toEqual(
+      expect.objectContaining(declined('charged_another_amount')),
     );
-    expect(await ask(again)).toMatchObject({ outcome: 'unknown' });
+    await dispute(1);
+    expect(await ask(again)).toMatchObject(declined('charge_disputed'));
+    // The shop won: the money stands.
+    await dispute(0);
+    expect(await ask(again)).toMatchObject({ outcome: 'succeeded', intent: { id: intent?.id } });
+    await withTx(fixture.database, fixture.scope, (tx) => moveRefunded(tx, fixture.scope, intent?.id ?? '', cents(1)));
+    expect(await ask(again)).toMatchObject(declined('charge_refunded'));
     expect(await ask(charge)).toMatchObject({ outcome: 'succeeded' });
+    expect(await attemptsUnder(again)).toEqual([]);
   });
 
   it('that is resumed has no other charge wait for its settlement, which it makes alone', async () => {

@@ -32,7 +32,8 @@ const unknown: InvoiceChargeResult = { outcome: 'unknown', intent: undefined, fa
 
 /**
  * Charges an invoice under an operation id: asking again gives the stored answer or resumes the existing attempt, and never charges twice.
- * An invoice whose part was paid under another id is answered with that payment, unless some of it was refunded or disputed. `unknown` means that billing asks again with the same id, and does not
+ * An invoice whose part was paid under another id is answered with that payment. If some of it was refunded or disputed, or the amount was another one, it is declined for good: nothing is
+ * charged twice for one part. `unknown` means that billing asks again with the same id, and does not
  * count as an attempt on the card: a charge that an outage delayed is canceled, and the next call begins a new charge. `abandoned` means that another operation has taken this one's place and nothing will be charged under it. Throws a Failure
  * for a card that is not there or was saved at another processor account, a health card that the account may not charge, an amount that cannot be charged, and an id that stands for another charge (`idempotency_key_reused`).
  */
@@ -48,6 +49,9 @@ export async function chargeInvoice(
   }
   const claimed = await claimTogether(context, scope, charge);
   if (claimed === 'busy') return unknown;
+  if ('paidOtherwise' in claimed) {
+    return { outcome: 'declined', intent: undefined, failureCode: claimed.paidOtherwise, declineCode: null };
+  }
   const { attempt, intent: begun } = claimed;
   await context.failpoint('invoice.claimed');
   if (attempt.status !== 'created' && attempt.status !== 'sending' && attempt.status !== 'unknown') {
@@ -105,7 +109,7 @@ async function claim(context: Context, tx: Tx, scope: Scope, charge: InvoiceChar
     // Another operation has taken this one's place.
     if (known !== undefined) return { attempt: known };
     // To say that the outcome is unknown would have billing ask forever.
-    if (await hasPaid(tx, scope, earlier, charge)) return { attempt: earlier };
+    if (earlier.status === 'succeeded') return answerOfPaid(tx, scope, earlier, charge);
     // An earlier unsettled attempt of this invoice blocks the next one; an unsent attempt is abandoned.
     if (earlier.status !== 'created' || !(await abandonAttempt(tx, scope, earlier.id))) return 'busy';
   }
@@ -126,11 +130,18 @@ async function claim(context: Context, tx: Tx, scope: Scope, charge: InvoiceChar
   return { attempt: attemptAsCreated(attempt), intent };
 }
 
-// An attempt stays succeeded when its money is returned: what a refund or a dispute has taken back pays no invoice.
-async function hasPaid(tx: Tx, scope: Scope, earlier: ChargeAttempt, charge: InvoiceCharge): Promise<boolean> {
-  if (earlier.status !== 'succeeded' || earlier.amountCents !== charge.amountCents) return false;
+// An attempt stays succeeded when its money is returned: what a refund or a dispute has taken back pays no invoice, and is not charged again unasked.
+async function answerOfPaid(
+  tx: Tx,
+  scope: Scope,
+  earlier: ChargeAttempt,
+  charge: InvoiceCharge,
+): Promise<InvoiceClaimed> {
+  if (earlier.amountCents !== charge.amountCents) return { paidOtherwise: 'charged_another_amount' };
   const intent = await findIntent(tx, scope, earlier.paymentIntentId);
-  return intent?.amountRefundedCents === 0 && intent.amountDisputedCents === 0;
+  if (intent === undefined) throw new Error(`Attempt ${earlier.id} has no intent`);
+  if (intent.amountDisputedCents > 0) return { paidOtherwise: 'charge_disputed' };
+  return intent.amountRefundedCents > 0 ? { paidOtherwise: 'charge_refunded' } : { attempt: earlier };
 }
 
 // Nothing was charged, and nothing will be: the operation starts over. An outage is not a decline.

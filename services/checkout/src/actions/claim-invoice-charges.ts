@@ -23,8 +23,11 @@ export interface InvoiceClaim {
   readonly alone: () => Promise<InvoiceClaimed>;
 }
 
-/** An attempt that this call drives or finds, with its intent if the call has begun it. */
-export type InvoiceClaimed = { readonly attempt: ChargeAttempt; readonly intent?: PaymentIntent } | 'busy';
+/** An attempt that this call drives or finds, with its intent if the call has begun it; or why what has paid the part under another id does not pay for this charge. */
+export type InvoiceClaimed =
+  | { readonly attempt: ChargeAttempt; readonly intent?: PaymentIntent }
+  | { readonly paidOtherwise: 'charge_refunded' | 'charge_disputed' | 'charged_another_amount' }
+  | 'busy';
 
 /**
  * Begins several new charges of invoices together. Returns undefined if one of them is not plain, because it was begun before, its invoice has a live charge, or
