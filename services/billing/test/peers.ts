@@ -361,7 +361,8 @@ export class Peers {
       throw Failure.invalid(['amount_cents'], 'amount_too_large', 'Must be at most 99999999');
     }
     const card = this.#cards.get(request.paymentMethodId);
-    if (card === undefined) throw new Failure('payment_method_not_found');
+    const isGone = this.#deletedCustomers.has(request.customerId);
+    if (card === undefined || isGone) throw new Failure('payment_method_not_found');
     if (card.behavior === 'health_cards_not_enabled') throw new Failure('health_cards_not_enabled');
     if (card.behavior === 'asks_bank') {
       this.#asked.set(request.invoiceId, request.paymentMethodId);

@@ -5,6 +5,7 @@ import { cents, newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { adoptInvoiceCard } from '../src/actions/adopt-invoice-card.ts';
 import { chargeInvoice } from '../src/actions/charge-invoice.ts';
+import { deleteCustomer } from '../src/actions/delete-customer.ts';
 import { findAttemptOnPage, readInvoicePayment } from '../src/actions/read-invoice-payment.ts';
 import { resumeInvoiceAuthentication } from '../src/actions/resume-invoice-authentication.ts';
 import type { InvoiceCharge } from '../src/domain/invoice-charge.ts';
@@ -215,14 +216,26 @@ describe('the first payment of a subscription', () => {
       (of) => pass(of, `${isOver}, authenticate_until = now() - interval '1 second'`).then(sweep),
       'authentication_required',
     ],
-  ])('takes no money if its customer %s, whatever they do later [D14.115]', async (_case, end, failureCode) => {
-    const of = await first();
-    await charge(of);
-    await end(of);
-    expect(await told(of)).toMatchObject([{ outcome: 'declined', failureCode }]);
-    await answer(of, true).catch(() => undefined);
-    expect(await charge(of)).toMatchObject({ outcome: 'declined', failureCode });
-  });
+    [
+      'is deleted',
+      async (of) => {
+        await deleteCustomer(fixture.context, fixture.scope, of.customerId);
+        await pass(of, isOver);
+        await sweep();
+      },
+      'authentication_required',
+    ],
+  ])(
+    'takes no money if its customer %s, whatever they do later [D14.115, D14.288]',
+    async (_case, end, failureCode) => {
+      const of = await first();
+      await charge(of);
+      await end(of);
+      expect(await told(of)).toMatchObject([{ outcome: 'declined', failureCode }]);
+      await answer(of, true).catch(() => undefined);
+      expect(await charge(of)).toMatchObject({ outcome: 'declined', failureCode });
+    },
+  );
 
   it('is not ended while the processor does not say what became of it', async () => {
     const of = await first();

@@ -10,6 +10,7 @@ import type { Session } from '../src/domain/session.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { findSetupIntent, listSetupIntents } from '../src/store/setup-intents.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
+import { deletedCustomerSetUpTests } from './set-ups-of-deleted-customers.ts';
 import { subscriptionSetUpTests } from './subscription-set-ups.ts';
 
 let fixture: ChargingFixture;
@@ -233,3 +234,4 @@ describe('the two cards of a set-up', () => {
 });
 
 subscriptionSetUpTests(() => fixture);
+deletedCustomerSetUpTests(() => fixture);

@@ -2,6 +2,7 @@ import { type Scope, withTx } from '@eligo/postgres';
 import type { Context } from '../context.ts';
 import { authenticationCheckMs, type ChargeAttempt, nextCheckDelayMs } from '../domain/charge-attempt.ts';
 import { postponeAttempt, recordUnknown } from '../store/charge-attempts.ts';
+import { findCustomer } from '../store/customers.ts';
 import type { ClaimedCharge, ClaimedInvoiceCharge } from './charge-claim.ts';
 import { endLateAttempt } from './end-late-attempt.ts';
 import { awaitShopper, sendAttempt } from './send-attempt.ts';
@@ -45,16 +46,17 @@ export async function carryOutAttempt(
   }
 }
 
-// Only looks: Eligo no longer confirms it, and its customer still can. False once the processor says what became of it.
+// Only looks: Eligo no longer confirms it, and its customer still can. False once the processor says what became of it, and once the customer was deleted: no card of theirs pays any more.
 async function stillAwaits(
   context: Context,
   scope: Scope,
   attempt: ChargeAttempt,
   deadlineMs: number,
 ): Promise<boolean> {
-  const { processorIntentId, processorAccount } = attempt;
+  const { processorIntentId, processorAccount, customerId } = attempt;
   const processor = context.processors.findAt(scope, processorAccount);
   if (processorIntentId === null || processor === undefined || processor.isDown()) return false;
+  if (customerId !== null && (await findCustomer(context.database, scope, customerId)) === undefined) return false;
   const known = await processor.retrieveIntent(processorIntentId, {
     timeoutMs: Math.max(deadlineMs - performance.now(), 0),
   });

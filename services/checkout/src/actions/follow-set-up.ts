@@ -21,7 +21,7 @@ export type SetUpResult =
 
 /**
  * Goes on with the set-up of a subscription: has the processor make its set-up intent and confirm its card, learns what its customer did, and settles it. What the
- * browser says counts for nothing. With `giveUp`, and once its time is over, it is canceled if it still waits. Each call is keyed, so that two processes, and a
+ * browser says counts for nothing. With `giveUp`, once its time is over, and once its customer was deleted, it is canceled if it still waits. Each call is keyed, so that two processes, and a
  * repeat after a lost answer, make one set-up intent. Undefined while the processor does not say. The caller holds no transaction.
  */
 export async function followSetUp(
@@ -39,7 +39,10 @@ export async function followSetUp(
   if (port.isDown()) return undefined;
   const deadlineMs = performance.now() + context.budgets.callMs;
   const call: SetUpCall = { context, scope, port, setUp, deadlineMs };
-  const ends = giveUp || setUp.isGivenUp || isExpired;
+  const isDeleted = (await findCustomer(context.database, scope, setUp.customerId)) === undefined;
+  // What nobody has a secret of can be confirmed by nobody, if it was made at all.
+  if (isDeleted && setUp.processorSetupIntentId === null) return resultAfter(await cancelSetUp(call));
+  const ends = giveUp || setUp.isGivenUp || isExpired || isDeleted;
   const known = await ask(call, ends);
   if (known === undefined) return undefined;
   switch (known.kind) {

@@ -6,7 +6,7 @@ import { CardSetUpSchema } from '@eligo/proto/events/v1/events';
 import { newId, present } from '@eligo/values';
 import type { PaymentMethod } from '../domain/payment-method.ts';
 import { isSettled, type SubscriptionSetUp } from '../domain/subscription-set-up.ts';
-import { findCustomer } from '../store/customers.ts';
+import { findCustomer, lockCustomer } from '../store/customers.ts';
 import { findByProcessorId, insertPaymentMethod, keepOffSession, recordAgreement } from '../store/payment-methods.ts';
 import { markSetUp, noteSetupIntent } from '../store/setup-intents.ts';
 import { lockSetUp, moveSetUp } from '../store/subscription-set-ups.ts';
@@ -17,8 +17,8 @@ import { type SetUpCall, timeLeft } from './set-up-call.ts';
 
 /**
  * Records that the card of a subscription was set up: the card that its customer gave becomes a payment method of theirs, and billing is told by a command, all in
- * one transaction. Billing is not told of a card that needed no customer: nothing of the subscription changes. A card that cannot be kept ends the set-up as canceled,
- * because asking again would not change it. Undefined while the processor does not tell the card.
+ * one transaction. Billing is not told of a card that needed no customer: nothing of the subscription changes. A card that cannot be kept, and one of a customer who was
+ * deleted, ends the set-up as canceled, because asking again would not change it. Undefined while the processor does not tell the card.
  */
 export async function saveSetUpCard(call: SetUpCall, facts: SetupFacts): Promise<SubscriptionSetUp | undefined> {
   const { context, scope, port, setUp } = call;
@@ -33,6 +33,8 @@ export async function saveSetUpCard(call: SetUpCall, facts: SetupFacts): Promise
     const before = await lockSetUp(tx, scope, setUp.subscriptionId);
     // Another process has settled it.
     if (before === undefined || isSettled(before)) return before;
+    // Locked, so that the customer is not deleted before this commits.
+    if ((await lockCustomer(tx, scope, before.customerId)) === undefined) return moveToCanceled(tx, scope, before);
     const id = await keep(tx, scope, before, known, made, facts);
     if (id === undefined) return moveToCanceled(tx, scope, before);
     if (facts.agreement !== undefined) await recordAgreement(tx, scope, id, facts.agreement);

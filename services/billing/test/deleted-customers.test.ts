@@ -1,0 +1,169 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import type { Scope } from '@eligo/postgres';
+import { EventSchema } from '@eligo/proto/events/v1/events';
+import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createSubscription, type NewSubscription } from '../src/actions/create-subscription.ts';
+import { runDueSubscriptions } from '../src/jobs/run-due.ts';
+import { findInvoice } from '../src/store/invoices.ts';
+import { findSubscription } from '../src/store/subscriptions.ts';
+import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
+
+let on: Fixture;
+let scope: Scope;
+
+beforeAll(async () => {
+  on = await openFixture();
+});
+afterAll(() => on.close());
+beforeEach(() => {
+  on.at(start);
+  scope = someScope();
+});
+
+const runAt = async (time: string) => {
+  on.at(time);
+  while (await runDueSubscriptions(on.context));
+};
+const read = async (id: string) => {
+  const subscription = await findSubscription(on.database, scope, id);
+  const invoice = await findInvoice(on.database, scope, subscription?.latestInvoiceId ?? '');
+  if (subscription === undefined || invoice === undefined) throw new Error('no subscription or invoice');
+  return { subscription, invoice };
+};
+const refundsOf = async (id: string) => {
+  const rows = await on.test.admin<{ payload: Buffer }>(
+    "select payload from billing.outbox where aggregate_id = $1 and type = 'command.refund' order by event_id",
+    [id],
+  );
+  return rows.map(({ payload }) => {
+    const { object } = fromBinary(EventSchema, payload);
+    return object.case === 'refundRequested' ? Number(object.value.amountCents) : undefined;
+  });
+};
+
+const renewal = '2026-05-01T00:00:00.000Z';
+const soonAfter = '2026-05-01T00:01:00.000Z';
+const lastTry = '2026-05-08T00:00:01.000Z';
+const nextRenewal = '2026-06-01T00:00:00.000Z';
+
+/** 30.00 on a health card and 9.00 on another card, each month. */
+const ofTwoCards = async () => {
+  const backup = on.peers.card(false);
+  const items = [{}, { unitAmountCents: 900, quantity: 1, eligibility: 'not_eligible' }];
+  const sold = await sell(on, scope, { items, backup, receivedCents: 3_900 });
+  return { ...sold, backup };
+};
+
+describe('a renewal in flight whose customer is deleted', () => {
+  it('charges nothing that had not begun, and ends at its next try [D14.140, D14.288]', async () => {
+    const { subscriptionId, customerId, card } = await sell(on, scope);
+    on.peers.failOn(card, 'lost_before');
+    await runAt(renewal);
+    on.peers.deleteCustomer(customerId);
+    await runAt(soonAfter);
+    expect(await read(subscriptionId)).toMatchObject({
+      ...{ subscription: { status: 'past_due' }, invoice: { status: 'open', failureCode: 'payment_method_not_found' } },
+    });
+    await runAt(lastTry);
+    const { subscription, invoice } = await read(subscriptionId);
+    expect([subscription.status, invoice.status]).toEqual(['canceled', 'uncollectible']);
+    expect(on.peers.takenOf(invoice.id)).toBe(0);
+  });
+
+  it('keeps what was charged before, and does not renew again [D14.140, D14.288]', async () => {
+    const { subscriptionId, customerId, card } = await sell(on, scope);
+    on.peers.failOn(card, 'lost_after');
+    await runAt(renewal);
+    on.peers.deleteCustomer(customerId);
+    await runAt(soonAfter);
+    const { subscription, invoice } = await read(subscriptionId);
+    expect([subscription.status, invoice.status]).toEqual(['active', 'paid']);
+    expect(on.peers.takenOf(invoice.id)).toBe(3_000);
+    const { length } = on.peers.taken;
+    await runAt(nextRenewal);
+    expect((await read(subscriptionId)).subscription).toMatchObject({
+      status: 'canceled',
+      latestInvoiceId: invoice.id,
+    });
+    expect(on.peers.taken.length).toBe(length);
+    expect(await refundsOf(subscriptionId)).toEqual([]);
+  });
+});
+
+describe('a second card that waits when its customer is deleted', () => {
+  it('is not charged, and what the health card paid is refunded once [D14.140, D14.288]', async () => {
+    const { subscriptionId, customerId, backup } = await ofTwoCards();
+    on.peers.failOn(backup, 'lost_before');
+    await runAt(renewal);
+    const { invoice } = await read(subscriptionId);
+    expect(invoice).toMatchObject({ status: 'open', amountPaidCents: 3_000, backupChargeStatus: 'pending' });
+    on.peers.deleteCustomer(customerId);
+    await runAt(soonAfter);
+    expect((await read(subscriptionId)).invoice).toMatchObject({ backupChargeStatus: 'failed' });
+    await runAt(lastTry);
+    await runAt(nextRenewal);
+    const ended = await read(subscriptionId);
+    expect([ended.subscription.status, ended.invoice.status]).toEqual(['canceled', 'uncollectible']);
+    expect(on.peers.takenOf(invoice.id)).toBe(3_000);
+    expect(await refundsOf(subscriptionId)).toEqual([3_000]);
+  });
+
+  it('pays where it was charged before, and the subscription does not renew again', async () => {
+    const { subscriptionId, customerId, backup } = await ofTwoCards();
+    on.peers.failOn(backup, 'lost_after');
+    await runAt(renewal);
+    on.peers.deleteCustomer(customerId);
+    await runAt(soonAfter);
+    const { subscription, invoice } = await read(subscriptionId);
+    expect([subscription.status, invoice.status]).toEqual(['active', 'paid']);
+    await runAt(nextRenewal);
+    expect((await read(subscriptionId)).subscription.status).toBe('canceled');
+    expect(on.peers.takenOf(invoice.id)).toBe(3_900);
+    expect(await refundsOf(subscriptionId)).toEqual([]);
+  });
+
+  it('is not begun after a crash between the two cards: the subscription ends, and the first part is refunded [D14.288]', async () => {
+    const { subscriptionId, customerId } = await ofTwoCards();
+    turnFailpointsOn();
+    armFailpoint('invoice_charge.recorded', { action: 'error' });
+    try {
+      await runAt(renewal);
+    } finally {
+      turnFailpointsOff();
+    }
+    expect((await read(subscriptionId)).invoice).toMatchObject({ status: 'open', amountPaidCents: 3_000 });
+    on.peers.deleteCustomer(customerId);
+    await runAt(soonAfter);
+    const { subscription, invoice } = await read(subscriptionId);
+    expect([subscription.status, invoice.status]).toEqual(['canceled', 'uncollectible']);
+    expect(on.peers.takenOf(invoice.id)).toBe(3_000);
+    expect(await refundsOf(subscriptionId)).toEqual([3_000]);
+  });
+});
+
+describe('a subscription of the API whose customer is deleted', () => {
+  const made = async (parts: Partial<NewSubscription>) => {
+    const customerId = on.peers.customer();
+    const asked: NewSubscription = {
+      ...{ customerId, items: [{ priceId: on.peers.price(), quantity: 1 }], defaultPaymentMethodId: null },
+      ...{ discount: { couponId: null, promoCode: null }, trialEnd: null, trialDays: null, metadata: {} },
+      ...{ missingPaymentMethod: null, cancelAt: null, cancelAtPeriodEnd: false, backupPaymentMethodId: null },
+      ...{ prorationBehavior: null, ...parts },
+    };
+    const { subscriptionId } = await createSubscription(on.context, callOf(scope), { ...asked, customerId }, undefined);
+    return { subscriptionId, customerId };
+  };
+
+  it.each(['cancel', 'pause', null])(
+    'ends with the trial in which a set-up waits, whatever missing_payment_method says: %s [D14.288]',
+    async (missingPaymentMethod) => {
+      const { subscriptionId, customerId } = await made({ trialDays: 14, missingPaymentMethod });
+      const trial = (await read(subscriptionId)).invoice.id;
+      on.peers.deleteCustomer(customerId);
+      await runAt('2026-04-15T00:00:00.000Z');
+      expect((await read(subscriptionId)).subscription).toMatchObject({ status: 'canceled', latestInvoiceId: trial });
+      expect(on.peers.setUps.isOver(subscriptionId)).toBe(true);
+    },
+  );
+});
