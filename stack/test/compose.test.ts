@@ -9,6 +9,7 @@ import { refundsService } from '@eligo/refunds';
 import { buildService, createLogger, type ServiceComposition } from '@eligo/service';
 import { webhooksService } from '@eligo/webhooks';
 import { describe, expect, it } from 'vitest';
+import { variablesReadBy } from '../src/component-variables.ts';
 import { componentNames } from '../src/components.ts';
 import { composeVariables } from '../src/compose-variables.ts';
 import { repositoryRoot } from '../src/home.ts';
@@ -74,7 +75,9 @@ it.each(built)('builds %s from a target of its own that starts it', (name, servi
 });
 
 it.each(Object.entries(compose.services))('limits what %s may use, and knows when it is well', (name, service) => {
-  expect(service.deploy?.resources.limits).toMatchObject({ cpus: expect.any(String), memory: expect.any(String) });
+  expect(service.deploy?.resources.limits).toEqual({
+    ...{ cpus: expect.any(String), memory: expect.any(String), pids: expect.any(Number) },
+  });
   if (name === 'migrate' || name === 'cli') expect(service.restart).toBe('no');
   else expect(service.healthcheck?.test[0]).toBe('CMD');
 });
@@ -134,6 +137,18 @@ it('passes the replicas of streams, the drain delay and the place of certificate
     expect(environmentOf(serviceNamed(name), { ...secrets, ...given })).toMatchObject(given);
   }
 });
+
+it.each(componentNames)(
+  'lets the operator set all that %s reads, but what is for tests or has no folder in a container',
+  (name) => {
+    const passed = new Set(Object.keys(serviceNamed(name).environment ?? {}));
+    const notInContainers = /^ELIGO_FAILPOINTS?$|^ELIGO_MAIL_FOLDER$/;
+    const missing = variablesReadBy(name).filter(
+      (variable) => !passed.has(variable) && !notInContainers.test(variable),
+    );
+    expect(missing).toEqual(name === 'gateway' ? ['GRPC_PORT'] : []);
+  },
+);
 
 it('waits for others by a state that they can have', () => {
   for (const service of Object.values(compose.services)) {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventsMigrations } from '@eligo/events';
@@ -64,7 +64,8 @@ test('a composition is served over gRPC, in process and as Connect/JSON, and is 
   expect(metrics.text).toContain('nodejs_eventloop_lag_seconds');
   expect(metrics.text).toMatch(/eligo_outbox_waiting\{service="catalog"\} 0/);
   expect(metrics.text).toMatch(/eligo_pool_connections/);
-  expect(metrics.text).toMatch(/eligo_build_info\{version="\d+\.\d+\.\d+",service="catalog"\} 1/);
+  const release = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')).version as string;
+  expect(metrics.text).toContain(`eligo_build_info{version="${release}",service="catalog"} 1`);
   expect(metrics.text).toMatch(/eligo_ready\{service="catalog"\} 1/);
   expect(metrics.text).toMatch(/eligo_readiness_check\{check="nats",service="catalog"\} 1/);
 

@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto';
+import { type ConsumerDefinition, handleOnce } from '@eligo/events';
+import type { Scope } from '@eligo/postgres';
+import { WebhooksService } from '@eligo/proto/webhooks/v1/webhooks';
+import { client, generateComponentKeys, inProcessTransport, openIdentity } from '@eligo/rpc';
+import { buildService, createLogger, EnvironmentProblems, type Service } from '@eligo/service';
+import { type TestDatabase, testDatabase, waitUntil } from '@eligo/testkit';
+import { afterAll, afterEach, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { ForeignKeyring } from '../src/actions/check-keyring.ts';
+import { webhooksService } from '../src/service.ts';
+import { receiver, refundEvent, someScope } from './fixture.ts';
+
+const { privateKeys, publicKeys } = generateComponentKeys(['gateway', 'webhooks']);
+const gateway = openIdentity({ name: 'gateway', privateKey: privateKeys.gateway ?? '', publicKeys });
+const keyring = newKeyring();
+const services: Service[] = [];
+const consumers: ConsumerDefinition[] = [];
+let place: TestDatabase;
+
+beforeAll(async () => {
+  place = await testDatabase(webhooksService);
+});
+afterEach(async () => {
+  for (const service of services.splice(0)) await service.stop();
+});
+afterAll(() => place?.drop());
+
+it('neither registers an endpoint in a network that the operator denies, nor delivers to one that was registered before [D14.134]', async () => {
+  const scope = someScope();
+  const to = await receiver();
+  onTestFinished(() => to.close());
+  const open = await build({ ELIGO_WEBHOOK_TARGETS: 'loopback' });
+  await register(open, scope, to.url);
+  await open.stop();
+
+  const denied = { ELIGO_WEBHOOK_TARGETS: 'loopback', ELIGO_WEBHOOK_DENIED_NETWORKS: '198.51.100.0/24, 127.0.0.0/8' };
+  const strict = await build(denied);
+  await expect(register(strict, scope, to.url)).rejects.toMatchObject({
+    violations: [{ type: 'webhook_url_not_allowed' }],
+  });
+  await strict.start();
+  const [consumer] = consumers;
+  if (consumer === undefined) throw new Error('the service has no consumer');
+  await handleOnce(strict.database, consumer.consumer, refundEvent(scope), consumer.handle);
+  await strict.jobs.runOnce('deliver');
+  const [attempt] = await waitUntil(async () => {
+    const rows = await place.admin('select error, response_status from webhooks.attempts where account_id = $1', [
+      scope.accountId,
+    ]);
+    return rows.length > 0 && rows;
+  });
+  expect(attempt).toMatchObject({ error: 'the host is not public', response_status: null });
+  expect(to.received).toEqual([]);
+});
+
+it.each(['198.51.100.0', 'intranet', '198.51.100.0/24;10.0.0.0/8', '198.51.100.0/33'])(
+  'does not start with a list of denied networks that has %s in it [D14.134]',
+  async (networks) => {
+    await expect(build({ ELIGO_WEBHOOK_DENIED_NETWORKS: networks })).rejects.toMatchObject({
+      problems: ['ELIGO_WEBHOOK_DENIED_NETWORKS must be a comma-separated list of networks (203.0.113.0/24)'],
+    });
+    await expect(build({ ELIGO_WEBHOOK_DENIED_NETWORKS: networks })).rejects.toBeInstanceOf(EnvironmentProblems);
+  },
+);
+
+it("does not start with a keyring that is not the installation's, and is not ready until it can compare it [D14.224]", async () => {
+  await build({});
+  await expect(build({ ELIGO_KEYRING: newKeyring() })).rejects.toBeInstanceOf(ForeignKeyring);
+  const away = await build({ WEBHOOKS_DATABASE_URL: 'postgres://eligo_webhooks:none@127.0.0.1:1/none' });
+  expect(await away.ready()).toMatchObject({ ready: false, checks: { keyring: 'failed' } });
+});
+
+async function build(environment: Readonly<Record<string, string>>): Promise<Service> {
+  const service = await buildService(webhooksService, {
+    environment: {
+      ...{ ELIGO_ENV: 'test', ELIGO_KEYRING: keyring, NATS_URL: 'nats://127.0.0.1:1' },
+      ...{ ELIGO_SERVICE_KEY: privateKeys.webhooks, ELIGO_SERVICE_PUBLIC_KEYS: JSON.stringify(publicKeys) },
+      ...{ WEBHOOKS_DATABASE_URL: place.urlOf('webhooks') },
+      ...environment,
+    },
+    logger: createLogger({ service: 'webhooks', level: 'silent' }),
+    connectEvents: async () => ({
+      check: async () => undefined,
+      startRelay: () => ({ stop: async () => undefined }),
+      startConsumer: (_database, definition) => {
+        consumers.push(definition);
+        return { stop: async () => undefined };
+      },
+      close: async () => undefined,
+    }),
+  });
+  services.push(service);
+  return service;
+}
+
+function register(service: Service, scope: Scope, url: string) {
+  const webhooks = client(WebhooksService, inProcessTransport(service.server), gateway);
+  return webhooks.createEndpoint({ url, events: ['refund.created'] }, { caller: gateway.callerFor(scope) });
+}
+
+function newKeyring(): string {
+  return `k1:${randomBytes(32).toString('base64')}`;
+}
