@@ -5,6 +5,7 @@ import { operatorKey } from './operator-key.ts';
 import type { Json } from './public-api.ts';
 import { machineUser } from './recorded-command.ts';
 import { runningStack } from './running-stack.ts';
+import { variable } from './variable.ts';
 
 const timeoutMs = 35_000;
 
@@ -14,7 +15,7 @@ const timeoutMs = 35_000;
  */
 export async function callCheckout(method: string, body: Json): Promise<Json> {
   const url = process.env.ELIGO_CHECKOUT_ADMIN || runningCheckoutAdmin();
-  const token = process.env.ELIGO_OPERATOR_TOKEN || loginOfUser(`checkout.${method}`);
+  const token = variable('ELIGO_OPERATOR_TOKEN') || loginOfUser(`checkout.${method}`);
   const request = fetch(new URL(`/eligo.checkout.v1.CheckoutService/${method}`, url), {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },

@@ -4,6 +4,7 @@ import { apiClient, type PublicApi } from './public-api.ts';
 import { recordCommandIn } from './recorded-command.ts';
 import { runningStack } from './running-stack.ts';
 import { requireUnbound } from './unbound-role.ts';
+import { variable } from './variable.ts';
 
 /** Where the gateway's database is: GATEWAY_DATABASE_URL, or the running stack's. */
 export function gatewayDatabaseUrl(): string {
@@ -12,7 +13,7 @@ export function gatewayDatabaseUrl(): string {
 
 /** `<COMPONENT>_DATABASE_URL`; DATABASE_URL, for a role that may read all schemas; or the running stack's. */
 function databaseUrlOf(component: ComponentName): string {
-  const given = process.env[`${component.toUpperCase()}_DATABASE_URL`] || process.env.DATABASE_URL;
+  const given = variable(`${component.toUpperCase()}_DATABASE_URL`) ?? variable('DATABASE_URL');
   if (given) return given;
   const { home, file } = runningStack();
   return databaseUrls(file.postgres, secretsOf(home).databasePasswords, file.installation).components[component];
@@ -41,13 +42,12 @@ export function withComponent<Value>(
 
 /** DATABASE_URL, or the running stack's: a superuser, or a role with BYPASSRLS, for what is about all schemas and accounts. */
 export function adminDatabaseUrl(): string {
-  return process.env.DATABASE_URL || runningStack().file.postgres;
+  return variable('DATABASE_URL') ?? runningStack().file.postgres;
 }
 
 /** NATS_URL, for a user who may delete streams, or the running stack's. */
 export function natsPlace(): { url: string; tlsFolder: string | undefined } {
-  const { NATS_URL: url, ELIGO_NATS_TLS_FOLDER: tlsFolder } = process.env;
-  return { url: url || runningStack().file.nats, tlsFolder: tlsFolder || undefined };
+  return { url: variable('NATS_URL') ?? runningStack().file.nats, tlsFolder: variable('ELIGO_NATS_TLS_FOLDER') };
 }
 
 /** Does something in a component's schema for all accounts at once, as a role that row-level security does not bind. */
@@ -77,7 +77,7 @@ async function withDatabase<Value>(
 
 /** The public interface with a test key: ELIGO_URL and ELIGO_API_KEY, or the running stack's demo account. */
 export function publicApi(): PublicApi {
-  const { ELIGO_URL: url, ELIGO_API_KEY: key } = process.env;
+  const [url, key] = [variable('ELIGO_URL'), variable('ELIGO_API_KEY')];
   if (url && key) return apiClient(url, key);
   const { file } = runningStack();
   return apiClient(url || file.gateway, key || file.test_api_key);

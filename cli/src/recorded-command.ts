@@ -6,6 +6,7 @@ import { recordOperatorAction } from '@eligo/service';
 import { idKindOf, isId } from '@eligo/values';
 import { type Command, type Given, UsageError } from './command.ts';
 import { operatorKey } from './operator-key.ts';
+import { variable } from './variable.ts';
 
 interface RunningCommand {
   readonly command: Command;
@@ -64,7 +65,7 @@ export function machineUser(): string {
 }
 
 function currentLogin(): Login | undefined {
-  const token = process.env.ELIGO_OPERATOR_TOKEN;
+  const token = variable('ELIGO_OPERATOR_TOKEN');
   if (!token) return undefined;
   const login = loginVerifier(publicKeyOf(operatorKey())).verify(token);
   if (login !== undefined) return login;

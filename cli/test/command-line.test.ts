@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { type Constellation, startConstellation } from '@eligo/testkit';
@@ -49,6 +49,32 @@ it('creates an account with keys of both modes that work at once [D2.6]', async 
     live_api_key: expect.stringMatching(/^fsk_[^_]+$/),
   });
   expect([await listPrices(made.test_api_key), await listPrices(made.live_api_key)]).toEqual([200, 200]);
+});
+
+it('reads URLs and keys from files, and says which file it cannot read [D14.138]', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'eligo-cli-'));
+  const file = (name: string, text: string) => {
+    writeFileSync(join(folder, name), `${text}\n`, { mode: 0o600 });
+    return join(folder, name);
+  };
+  // Nothing of the running stack: a home without one.
+  vi.stubEnv('ELIGO_HOME', folder);
+  vi.stubEnv('GATEWAY_DATABASE_URL_FILE', file('database', constellation.database.urlOf('gateway')));
+  vi.stubEnv('ELIGO_URL', constellation.url);
+  vi.stubEnv('ELIGO_API_KEY_FILE', file('key', constellation.testApiKey));
+  try {
+    expect(await json('accounts', 'create', '--name', 'By file')).toMatchObject({ account: expect.any(String) });
+    expect((await eligo('reports', 'reconciliation', '--from', '2026-01-01', '--to', '2026-01-01')).code).toBe(0);
+    vi.stubEnv('GATEWAY_DATABASE_URL_FILE', join(folder, 'none'));
+    expect(await eligo('accounts', 'create', '--name', 'Nowhere')).toMatchObject({
+      code: 1,
+      err: [expect.stringContaining('GATEWAY_DATABASE_URL_FILE names a file that cannot be read')],
+    });
+  } finally {
+    for (const name of ['GATEWAY_DATABASE_URL_FILE', 'ELIGO_URL', 'ELIGO_API_KEY_FILE']) vi.stubEnv(name, '');
+    vi.stubEnv('ELIGO_HOME', constellation.home.root);
+    rmSync(folder, { recursive: true });
+  }
 });
 
 it('turns features of an account on and off, and puts it into an organization', async () => {

@@ -68,6 +68,7 @@ export function componentVariables(inherited: Variables, place: ComponentPlace, 
 
 // In production a mail that only a folder gets would be lost without a word: there mails wait for a server. They wait as well where the folder is given empty.
 function mailFolder(inherited: Variables, shared: SharedPlace): string {
-  if (inherited.ELIGO_SMTP_URL || inherited.ELIGO_MAIL_FOLDER !== undefined) return inherited.ELIGO_MAIL_FOLDER ?? '';
+  const { ELIGO_SMTP_URL, ELIGO_SMTP_URL_FILE, ELIGO_MAIL_FOLDER } = inherited;
+  if (ELIGO_SMTP_URL || ELIGO_SMTP_URL_FILE || ELIGO_MAIL_FOLDER !== undefined) return ELIGO_MAIL_FOLDER ?? '';
   return inherited.ELIGO_ENV === 'production' ? '' : shared.mailFolder;
 }

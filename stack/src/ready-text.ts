@@ -29,7 +29,7 @@ export function readyText(stack: Stack, options: { split: boolean; live: Variabl
 }
 
 function liveProcessor(environment: Variables): string {
-  if (environment.STRIPE_SECRET_KEY) return 'live mode charges through Stripe';
+  if (environment.STRIPE_SECRET_KEY || environment.STRIPE_SECRET_KEY_FILE) return 'live mode charges through Stripe';
   if (environment.ELIGO_LIVE_PROCESSOR === 'sandbox') return 'live mode also charges here; no real money moves';
   return 'live mode has no processor';
 }

@@ -1,9 +1,10 @@
 import { gatewayHost, gatewayUrl } from '@eligo/gateway/address';
 import { freePorts } from '@eligo/ports';
 import { tryLock } from '@eligo/processes/lock';
+import { withFilesRead } from '@eligo/service/environment';
 import { adminPorts } from './admin-ports.ts';
 import { recoverOrphans } from './children/record.ts';
-import { type ComponentName, perComponent } from './components.ts';
+import { type ComponentName, componentNames, perComponent } from './components.ts';
 import { componentVariables, type Variables } from './environment.ts';
 import { type Home, logFile, makeHome } from './home.ts';
 import { openLogFile } from './log-file.ts';
@@ -88,9 +89,15 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   }
 }
 
+/** What the stack itself reads, also from files; a component reads its own. */
+const readHere = [
+  ...['DATABASE_URL', 'NATS_URL', 'ELIGO_SANDBOX_URL', 'ELIGO_SANDBOX_KEY'],
+  ...componentNames.map((name) => `${name.toUpperCase()}_DATABASE_URL`),
+];
+
 async function bringUp(home: Home, options: StackOptions, processes: Processes): Promise<Stack> {
   const signal = options.signal ?? new AbortController().signal;
-  const environment = options.environment ?? {};
+  const environment = withFilesRead(options.environment ?? {}, readHere);
   const onTrouble = options.onTrouble ?? (() => undefined);
   const left = await recoverOrphans(home.run);
   if (left.length > 0) options.onNews?.(`stopped processes left by an earlier run: ${left.join(', ')}`);

@@ -71,5 +71,8 @@ it('gives a process its own secrets, those that it uses, and nothing else of the
   expect(holders('sk_live_x')).toEqual(['checkout', 'refunds']);
   expect(holders('whsec_x')).toEqual(['gateway']);
   expect(holders('/run/smtp')).toEqual(['billing']);
+  // A folder would take the mails before the server in the file.
+  expect(variablesOf('billing', inherited).ELIGO_MAIL_FOLDER).toBe('');
+  expect(variablesOf('billing').ELIGO_MAIL_FOLDER).toBe('/tmp/mail');
   expect(perComponent((name) => holders(secrets.privateKeys[name]))).toEqual(perComponent((name) => [name]));
 });

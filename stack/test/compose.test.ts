@@ -6,7 +6,7 @@ import { checkoutService } from '@eligo/checkout';
 import { isOldServer } from '@eligo/events';
 import { gatewayService } from '@eligo/gateway';
 import { refundsService } from '@eligo/refunds';
-import { buildService, createLogger, type ServiceComposition } from '@eligo/service';
+import { buildService, createLogger, type ServiceComposition, stopWaitMs } from '@eligo/service';
 import { webhooksService } from '@eligo/webhooks';
 import { describe, expect, it } from 'vitest';
 import { variablesReadBy } from '../src/component-variables.ts';
@@ -150,6 +150,10 @@ it.each(componentNames)(
   },
 );
 
+it('kills no component before the longest drain delay and all that is in flight can be over [D14.135]', () => {
+  for (const name of componentNames) expect(serviceNamed(name).stop_grace_period).toBe(`${stopWaitMs / 1_000}s`);
+});
+
 it('waits for others by a state that they can have', () => {
   for (const service of Object.values(compose.services)) {
     for (const [name, { condition }] of Object.entries(service.depends_on ?? {})) {
@@ -274,8 +278,8 @@ it('makes passwords that NATS takes for texts: what begins with a digit may be r
 });
 
 it('gives the sandbox the variables that it reads', () => {
-  const main = readFileSync(join(repositoryRoot, 'sandbox', 'src', 'main.ts'), 'utf8');
-  for (const name of Object.keys(serviceNamed('sandbox').environment ?? {})) expect(main).toContain(name);
+  const settings = readFileSync(join(repositoryRoot, 'sandbox', 'src', 'settings.ts'), 'utf8');
+  for (const name of Object.keys(serviceNamed('sandbox').environment ?? {})) expect(settings).toContain(name);
 });
 
 /** Read by the health check, beside the component. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '@eligo/ports';
@@ -92,10 +92,16 @@ it('everything in the database of an installation with a name belongs to its own
 async function start(name: string, database: string): Promise<Stack> {
   const home = join(folder, name);
   homes.add(home);
+  const file = join(folder, `url-of-${name}`);
+  writeFileSync(file, urlOf(database), { mode: 0o600 });
   const stack = await startStack({
     home,
     port: await freePort(),
-    environment: { ...process.env, ELIGO_ENV: 'test', LOG_LEVEL: 'warn', DATABASE_URL: urlOf(database), NATS_URL: '' },
+    environment: {
+      ...{ ...process.env, ELIGO_ENV: 'test', LOG_LEVEL: 'warn' },
+      // By a file, as secrets are mounted.
+      ...{ DATABASE_URL: '', DATABASE_URL_FILE: file, NATS_URL: '' },
+    },
   });
   installations.add(stack.installation);
   stacks.push(stack);

@@ -11,6 +11,7 @@ import { accountsBesideSuspense, moveFromSuspense } from '../ledger/move-from-su
 import { renameCharges, repairLedger } from '../ledger/repair-ledger.ts';
 import { operatorName } from '../recorded-command.ts';
 import { runningStack } from '../running-stack.ts';
+import { variable } from '../variable.ts';
 
 /** The books. */
 export const ledgerCommands: readonly Command[] = [
@@ -146,8 +147,9 @@ interface Sandbox {
 }
 
 function place(): { databaseUrl: string; sandbox: Sandbox | undefined } {
-  const { DATABASE_URL, ELIGO_SANDBOX_URL: url, ELIGO_SANDBOX_KEY: key } = process.env;
-  if (DATABASE_URL) return { databaseUrl: DATABASE_URL, sandbox: url && key ? { url, key } : undefined };
+  const databaseUrl = variable('DATABASE_URL');
+  const [url, key] = [variable('ELIGO_SANDBOX_URL'), variable('ELIGO_SANDBOX_KEY')];
+  if (databaseUrl) return { databaseUrl, sandbox: url && key ? { url, key } : undefined };
   const { file } = runningStack();
   return { databaseUrl: file.postgres, sandbox: { url: file.processor, key: file.processor_key } };
 }

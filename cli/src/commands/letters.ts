@@ -3,6 +3,7 @@ import { callCheckout } from '../admin-port.ts';
 import { type Command, type Given, UsageError } from '../command.ts';
 import { withComponent } from '../connect.ts';
 import type { Json } from '../public-api.ts';
+import { variable } from '../variable.ts';
 
 /** The review of letters of medical necessity, and who may decide them. */
 export const letterCommands: readonly Command[] = [
@@ -122,7 +123,7 @@ function decision(verb: 'approve' | 'deny', summary: string): Command {
 
 // Not an option: other users of the machine see those.
 function credential(): string {
-  const given = process.env.ELIGO_REVIEWER_CREDENTIAL;
+  const given = variable('ELIGO_REVIEWER_CREDENTIAL');
   if (!given) throw new UsageError('Set ELIGO_REVIEWER_CREDENTIAL to your personal credential');
   return given;
 }

@@ -10,6 +10,7 @@ import {
 import { type Command, UsageError } from '../command.ts';
 import { recordCommandIn } from '../recorded-command.ts';
 import { runningStack } from '../running-stack.ts';
+import { variable } from '../variable.ts';
 
 /** The database's roles, schemas and migrations. */
 export const migrateCommands: readonly Command[] = [
@@ -64,7 +65,7 @@ async function recordWhereKept(url: string, schemas: readonly ComponentName[]): 
 const auditLog = unscoped<{ name: string | null }>('cli_audit_log', 'select to_regclass($1)::text as name');
 
 function target() {
-  const adminUrl = process.env.DATABASE_URL;
+  const adminUrl = variable('DATABASE_URL');
   if (!adminUrl) {
     const { home, file } = runningStack();
     return {
@@ -74,9 +75,8 @@ function target() {
     };
   }
   // A role without a password given keeps the one it has.
-  const passwordOf = (name: ComponentName | 'owner') =>
-    process.env[`${name.toUpperCase()}_DATABASE_PASSWORD`] || undefined;
-  const installation = process.env.ELIGO_INSTALLATION || undefined;
+  const passwordOf = (name: ComponentName | 'owner') => variable(`${name.toUpperCase()}_DATABASE_PASSWORD`);
+  const installation = variable('ELIGO_INSTALLATION');
   return { adminUrl, installation, passwords: { ...perComponent(passwordOf), owner: passwordOf('owner') } };
 }
 

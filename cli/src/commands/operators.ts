@@ -8,6 +8,7 @@ import { componentsNamed } from '../components.ts';
 import { withAccounts, withComponent } from '../connect.ts';
 import { durationMs } from '../duration.ts';
 import { operatorKey } from '../operator-key.ts';
+import { variable } from '../variable.ts';
 
 /** Who operates the installation, and what they did. */
 export const operatorCommands: readonly Command[] = [
@@ -86,7 +87,7 @@ export const operatorCommands: readonly Command[] = [
 
 async function logIn(given: Given) {
   // Not an option: other users of the machine see those.
-  const credential = process.env.ELIGO_OPERATOR_CREDENTIAL;
+  const credential = variable('ELIGO_OPERATOR_CREDENTIAL');
   if (!credential) throw new UsageError('Set ELIGO_OPERATOR_CREDENTIAL to your personal credential');
   const lifeMs = durationMs(given.needed('for'));
   if (lifeMs > longestLoginMs) throw new UsageError('--for must be at most 12h');

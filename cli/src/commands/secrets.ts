@@ -8,6 +8,7 @@ import { type Command, UsageError } from '../command.ts';
 import { withEverything } from '../connect.ts';
 import { progressBar } from '../progress-bar.ts';
 import { runningStack } from '../running-stack.ts';
+import { variable } from '../variable.ts';
 
 /** Secrets for an installation. */
 export const secretCommands: readonly Command[] = [
@@ -76,5 +77,5 @@ export const secretCommands: readonly Command[] = [
 ];
 
 function givenKeyring(): Keyring {
-  return openKeyring(process.env.ELIGO_KEYRING || secretsOf(runningStack().home).keyring);
+  return openKeyring(variable('ELIGO_KEYRING') ?? secretsOf(runningStack().home).keyring);
 }

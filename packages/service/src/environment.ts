@@ -32,6 +32,18 @@ export function readEnvironment<Settings>(
   return settings;
 }
 
+/** The environment with these variables read from the files that `…_FILE` names, for a process that looks them up by name. Throws EnvironmentProblems. */
+export function withFilesRead(record: EnvironmentRecord, names: readonly string[]): EnvironmentRecord {
+  const inFiles = names.filter((name) => record[`${name}_FILE`]?.trim());
+  if (inFiles.length === 0) return record;
+  const values = readEnvironment(record, (env) => inFiles.map((name) => [name, env.optional(name)] as const));
+  const files = new Set(inFiles.map((name) => `${name}_FILE`));
+  return {
+    ...Object.fromEntries(Object.entries(record).filter(([name]) => !files.has(name))),
+    ...Object.fromEntries(values),
+  };
+}
+
 /** A typed reader that notes what is wrong and goes on; what it returns counts only when nothing was. */
 export class EnvironmentReader {
   readonly stage: Stage;

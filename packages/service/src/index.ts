@@ -53,7 +53,7 @@ export { openPageTokens, type PageKind, type PageSubject, type PageTokens, readP
 export { openPeers, type Peers, type TransportTo } from './peers.ts';
 export { isPlainUrl, readPublicUrl } from './public-url.ts';
 export { readKeyring } from './read-keyring.ts';
-export { type Runnable, runProcess } from './run-process.ts';
+export { type Runnable, runProcess, stopWaitMs } from './run-process.ts';
 export { runService } from './run-service.ts';
 export type { ServicePorts } from './running-service.ts';
 export { isCardNumber, scrub } from './scrub.ts';

@@ -8,8 +8,11 @@ export interface Runnable {
   stop(): Promise<void>;
 }
 
-/** The steps of stopping have bounds of their own, 65 s together where each is used up (the gateway's); this is past all of them. */
-const stopWaitMs = 70_000;
+/**
+ * The steps of stopping have bounds of their own: where each is used up, the longest drain delay of 30 s and 65 s more (the gateway's). This is past all of
+ * them. The compose file waits as long before it kills.
+ */
+export const stopWaitMs = 100_000;
 
 /**
  * Runs something as the only thing of this process: SIGTERM and SIGINT stop it in order and exit 0, a second one exits at once, and an error

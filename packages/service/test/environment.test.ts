@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { withFilesRead } from '../src/environment.ts';
 import { type EnvironmentProblems, type EnvironmentReader, readEnvironment } from '../src/index.ts';
 
 test('values are read with their types, and defaults where they are left out', () => {
@@ -46,6 +47,18 @@ test('a variable may be read from a file, and a fault of the file is reported wi
     'NAME_FILE names an empty file',
   ]);
   rmSync(folder, { recursive: true });
+});
+
+test('of a whole environment just the variables that are asked for are read from files, and each name is left once [D14.138]', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'eligo-files-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'url');
+  writeFileSync(file, 'postgres://a:b@c/d\n');
+  const given = { DATABASE_URL_FILE: file, STRIPE_SECRET_KEY_FILE: '/run/stripe', NATS_URL: 'nats://a' };
+  expect(withFilesRead(given, ['DATABASE_URL', 'NATS_URL'])).toEqual({
+    ...{ DATABASE_URL: 'postgres://a:b@c/d', STRIPE_SECRET_KEY_FILE: '/run/stripe', NATS_URL: 'nats://a' },
+  });
+  expect(() => withFilesRead({ ...given, DATABASE_URL: 'x' }, ['DATABASE_URL'])).toThrow('are both set');
 });
 
 test('everything that is wrong is reported at once, by name and never by value', () => {

@@ -24,6 +24,7 @@ export interface ComposeService {
   readonly volumes?: readonly string[];
   readonly networks?: readonly string[];
   readonly restart?: string;
+  readonly stop_grace_period?: string;
   readonly profiles?: readonly string[];
 }
 
