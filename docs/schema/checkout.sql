@@ -2982,6 +2982,15 @@ begin
     raise exception 'the set-up of subscription % stays what it is', old.subscription_id
       using errcode = 'check_violation', constraint = 'one_set_up_of_a_subscription';
   end if;
+  if new.status = 'saved' and old.status <> 'saved' then
+    if exists (
+      select from checkout.customers c
+      where c.account_id = new.account_id and c.test_mode = new.test_mode and c.id = new.customer_id and c.deleted_at is not null
+    ) then
+      raise exception 'the customer of the set-up of subscription % was deleted', new.subscription_id
+        using errcode = 'check_violation', constraint = 'no_card_saved_for_a_deleted_customer';
+    end if;
+  end if;
   return new;
 end $function$;
 alter function guard_subscription_set_up() owner to eligo_owner;
