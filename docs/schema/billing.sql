@@ -1281,8 +1281,8 @@ CREATE OR REPLACE FUNCTION billing.guard_subscription()
 AS $function$
 begin
   if new.status <> old.status and (old.status, new.status) not in (
-    ('incomplete', 'active'), ('incomplete', 'trialing'), ('incomplete', 'incomplete_expired'), ('incomplete', 'canceled'),
-    ('trialing', 'active'), ('trialing', 'past_due'), ('trialing', 'paused'), ('trialing', 'canceled'),
+    ('incomplete', 'active'), ('incomplete', 'incomplete_expired'), ('incomplete', 'canceled'),
+    ('trialing', 'active'), ('trialing', 'paused'), ('trialing', 'canceled'),
     ('active', 'past_due'), ('active', 'paused'), ('active', 'canceled'),
     ('past_due', 'active'), ('past_due', 'unpaid'), ('past_due', 'canceled'),
     ('unpaid', 'active'), ('unpaid', 'canceled'),

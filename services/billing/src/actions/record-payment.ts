@@ -172,5 +172,5 @@ export async function recordFailure(
   if (!invoice.paysOnPage) await addFailureNotice(tx, scope, failed, at);
 }
 
-// What a failed payment is tried again for.
-const dunned: ReadonlySet<SubscriptionStatus> = new Set(['trialing', 'active', 'past_due']);
+// What a failed payment is tried again for. A trial costs nothing, and has ended before its subscription owes.
+const dunned: ReadonlySet<SubscriptionStatus> = new Set(['active', 'past_due']);

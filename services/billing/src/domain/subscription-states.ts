@@ -12,9 +12,9 @@ export type SubscriptionStatus =
 
 /** decisions 7. The trigger `guard_subscription` holds the same table; a test tries every pair in both. */
 export const subscriptionStates: StateTable<SubscriptionStatus> = stateTable<SubscriptionStatus>({
-  incomplete: ['active', 'trialing', 'incomplete_expired', 'canceled'],
+  incomplete: ['active', 'incomplete_expired', 'canceled'],
   incomplete_expired: [],
-  trialing: ['active', 'past_due', 'paused', 'canceled'],
+  trialing: ['active', 'paused', 'canceled'],
   active: ['past_due', 'paused', 'canceled'],
   past_due: ['active', 'unpaid', 'canceled'],
   canceled: [],
