@@ -95,7 +95,7 @@ describe('canceling a subscription', () => {
 });
 
 describe('what the database alone refuses', () => {
-  it('moves that are not in the state table, in every pair [STATE-1]', async () => {
+  it('moves that are not in the state table, in every pair [STATE-1, D14.289]', async () => {
     const { subscriptionId } = await sell(on, scope);
     for (const from of subscriptionStates.states) {
       for (const to of subscriptionStates.states) {
