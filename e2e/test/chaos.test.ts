@@ -38,7 +38,8 @@ describe('confirms under fire, split', () => {
 
 if (isLongRun) {
   describeSettling();
-  describeNeighbors();
+  describeNeighbors('all-in-one');
+  describeNeighbors('split');
 }
 
 // With the leases of production, and clients that never ask again: whatever is settled, Eligo settles by itself.

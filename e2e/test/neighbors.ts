@@ -4,11 +4,11 @@ import { stopWithBooks } from '../src/books.ts';
 import { measureNeighbors } from '../src/neighbors/measure-neighbors.ts';
 
 /** That no account takes another one's share, whatever it does within its limits. */
-export function describeNeighbors(): void {
-  describe('neighbors, all-in-one', () => {
+export function describeNeighbors(topology: 'all-in-one' | 'split'): void {
+  describe(`neighbors, ${topology}`, () => {
     let eligo: Constellation;
     beforeAll(async () => {
-      eligo = await startConstellation({ topology: 'all-in-one', environment: { ELIGO_LIVE_PROCESSOR: 'sandbox' } });
+      eligo = await startConstellation({ topology, environment: { ELIGO_LIVE_PROCESSOR: 'sandbox' } });
     }, 120_000);
     afterAll(() => stopWithBooks(eligo), 60_000);
 
