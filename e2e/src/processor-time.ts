@@ -5,10 +5,19 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
  * The ticks of `/proc/<pid>/stat` round more away than a fast read takes.
  */
 export function processorMsOf(pid: number): number | undefined {
+  return schedulerMsOf(pid, 0);
+}
+
+/** Milliseconds for which the threads of a process could have run so far and had to wait for a processor, each counted by itself; undefined and 0 as above. */
+export function processorWaitMsOf(pid: number): number | undefined {
+  return schedulerMsOf(pid, 1);
+}
+
+function schedulerMsOf(pid: number, column: 0 | 1): number | undefined {
   if (!existsSync('/proc/self/schedstat')) return undefined;
   const threads = unlessGone(() => readdirSync(`/proc/${pid}/task`)) ?? [];
   const nanoseconds = threads.map((thread) =>
-    Number(unlessGone(() => readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8'))?.split(' ')[0] ?? 0),
+    Number(unlessGone(() => readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8'))?.split(' ')[column] ?? 0),
   );
   return nanoseconds.reduce((sum, one) => sum + one, 0) / nanosecondsOfMs;
 }

@@ -27,6 +27,7 @@ export function describeNeighbors(topology: 'all-in-one' | 'split'): void {
             slowdown: row.slowdown.toFixed(1),
             confirmsPerSecond: row.confirmsPerSecond.toFixed(1),
             ...rounded({ p99Ms: row.p99Ms, aloneMsPerSecond: row.aloneMsPerSecond }),
+            ...rounded({ waitsMsPerSecond: row.waitsMsPerSecond, waitsAloneMsPerSecond: row.waitsAloneMsPerSecond }),
             ...rounded({ attackMsPerSecond: row.attackMsPerSecond }),
             ...rounded({ attackPostgresMsPerSecond: row.attackPostgresMsPerSecond }),
           })),
@@ -39,7 +40,7 @@ export function describeNeighbors(topology: 'all-in-one' | 'split'): void {
           ),
         ).toEqual([]);
       },
-      300_000,
+      480_000,
     );
   });
 }

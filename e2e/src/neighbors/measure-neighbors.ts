@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Api, ApiAnswer, Constellation } from '@eligo/testkit';
 import { newLiveCard } from '../live-card.ts';
-import { processorMsOf } from '../processor-time.ts';
+import { processorMsOf, processorWaitMsOf } from '../processor-time.ts';
 import { record, text } from '../records.ts';
 import { runCli } from '../run-cli.ts';
 import { cartOf, confirm, newCard, newCustomer, openShop, type Shop } from '../shop.ts';
@@ -21,7 +21,10 @@ export interface Neighborhood {
   readonly attackPostgresMsPerSecond: number | undefined;
   /** Processor milliseconds that Eligo's process takes each second without an attack. */
   readonly aloneMsPerSecond: number | undefined;
-  /** Times the 99th percentile without an attack. */
+  /** Milliseconds of each second for which Eligo's processes waited for a processor, beside the attack and without it: the machine is busy then, whoever keeps it so. */
+  readonly waitsMsPerSecond: number | undefined;
+  readonly waitsAloneMsPerSecond: number | undefined;
+  /** Times the 99th percentile without an attack. Of both, the median of the rounds: in one round a single pause of the machine makes all shoppers wait. */
   readonly slowdown: number;
   /** Requests of the attacker that were worked on, and that were refused. */
   readonly answered: number;
@@ -31,8 +34,8 @@ export interface Neighborhood {
 const shoppersAtOnce = 8;
 const aloneMs = 2_000;
 const attackedMs = 3_000;
-/** Alone, attacked, alone, attacked, alone: what other programs do meanwhile falls on both. */
-const rounds = 2;
+/** Alone, attacked, alone, attacked, alone, attacked, alone: what other programs do meanwhile falls on both. */
+const rounds = 3;
 
 /** Whose confirms are measured: an account in live mode, or one in the attacker's mode and so of its rank. */
 export type Victim = 'live' | 'same rank';
@@ -66,7 +69,7 @@ export async function measureNeighbors(
       before = await shopFor(aloneMs);
       alone.push(before);
     }
-    found.push({ attack: attacker.name, ...compared(sumOf(alone), sumOf(attacked)), answered, refused });
+    found.push({ attack: attacker.name, ...compared(alone, attacked), answered, refused });
   }
   return found;
 }
@@ -101,6 +104,8 @@ interface Period {
   /** Processor time of Eligo's process and of its connections to Postgres. */
   readonly processMs: number | undefined;
   readonly postgresMs: number | undefined;
+  /** How long Eligo's processes waited for a processor. */
+  readonly waitedMs: number | undefined;
 }
 
 async function measured(eligo: Constellation, work: () => Promise<number[]>): Promise<Period> {
@@ -114,6 +119,7 @@ async function measured(eligo: Constellation, work: () => Promise<number[]>): Pr
     ...{ times, ms },
     processMs: difference(after.process, before.process),
     postgresMs: difference(after.postgres, before.postgres),
+    waitedMs: difference(after.waited, before.waited),
   };
 }
 
@@ -125,13 +131,13 @@ async function processorTimes(eligo: Constellation) {
   const backends = await eligo.database.admin<{ pid: number }>(
     'select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
   );
-  return { process: sumOfMs(stack), postgres: sumOfMs(backends) };
+  return { process: sumOfMs(stack), postgres: sumOfMs(backends), waited: sumOfMs(stack, processorWaitMsOf) };
 }
 
-function sumOfMs(processes: readonly { pid: number }[]): number | undefined {
+function sumOfMs(processes: readonly { pid: number }[], msOf = processorMsOf): number | undefined {
   let sum: number | undefined;
   for (const { pid } of processes) {
-    const ms = processorMsOf(pid);
+    const ms = msOf(pid);
     if (ms === undefined) return undefined;
     sum = (sum ?? 0) + ms;
   }
@@ -153,10 +159,12 @@ function sumOf(periods: readonly Period[]): Period {
     ms: sum(({ ms }) => ms) ?? 0,
     processMs: sum(({ processMs }) => processMs),
     postgresMs: sum(({ postgresMs }) => postgresMs),
+    waitedMs: sum(({ waitedMs }) => waitedMs),
   };
 }
 
-function compared(alone: Period, attacked: Period) {
+function compared(aloneRounds: readonly Period[], attackedRounds: readonly Period[]) {
+  const [alone, attacked] = [sumOf(aloneRounds), sumOf(attackedRounds)];
   const confirmsPerSecond = perSecond(attacked.times.length, attacked);
   // A confirm costs what it costs alone; all else is the attack's.
   const ofConfirms = (of: (period: Period) => number | undefined) =>
@@ -168,13 +176,15 @@ function compared(alone: Period, attacked: Period) {
   const { processMs } = attacked;
   return {
     confirmsPerSecond,
-    p99Ms: p99(attacked.times),
+    p99Ms: medianP99(attackedRounds),
     keptShare: confirmsPerSecond / perSecond(alone.times.length, alone),
     keptOfProcessor: processMs && Math.min(1, ofConfirms((period) => period.processMs) / processMs),
     aloneMsPerSecond: alone.processMs && perSecond(alone.processMs, alone),
     attackMsPerSecond: attackMs((period) => period.processMs),
     attackPostgresMsPerSecond: attackMs((period) => period.postgresMs),
-    slowdown: p99(attacked.times) / p99(alone.times),
+    waitsMsPerSecond: attacked.waitedMs && perSecond(attacked.waitedMs, attacked),
+    waitsAloneMsPerSecond: alone.waitedMs && perSecond(alone.waitedMs, alone),
+    slowdown: medianP99(attackedRounds) / medianP99(aloneRounds),
   };
 }
 
@@ -243,6 +253,12 @@ async function served(send: () => Promise<ApiAnswer>): Promise<ApiAnswer> {
 const mostTries = 60;
 const retryMs = 500;
 
-function p99(times: readonly number[]): number {
-  return times.toSorted((one, other) => one - other)[Math.floor(times.length * 0.99)] ?? 0;
+function medianP99(rounds: readonly Period[]): number {
+  const found = rounds.map(({ times }) => percentile(times, 0.99)).toSorted((one, other) => one - other);
+  const middle = (found.length - 1) / 2;
+  return ((found[Math.floor(middle)] ?? 0) + (found[Math.ceil(middle)] ?? 0)) / 2;
+}
+
+function percentile(times: readonly number[], share: number): number {
+  return times.toSorted((one, other) => one - other)[Math.floor(times.length * share)] ?? 0;
 }
