@@ -8,6 +8,7 @@ import type { Invoice, InvoiceCharge } from '../domain/invoice.ts';
 import { newCharge } from '../domain/new-charge.ts';
 import { nextCharge } from '../domain/payment-shares.ts';
 import type { Subscription } from '../domain/subscription.ts';
+import { owingStatuses } from '../domain/subscription-states.ts';
 import { findPendingCharge, insertInvoiceCharge, loadInvoiceCharges } from '../store/invoice-charges.ts';
 import { loadInvoiceLines } from '../store/invoice-lines.ts';
 import { findInvoice, lockInvoice, saveInvoice } from '../store/invoices.ts';
@@ -51,8 +52,27 @@ export async function collectInvoice(
     }
     await recordOutcome(context, scope, subscription.id, begun, outcome);
     await context.failpoint('invoice_charge.recorded');
+    if (outcome.status === 'declined' && outcome.failureCode === 'payment_method_not_found') {
+      await endWithoutCustomer(context, scope, subscription, at);
+    }
   }
   throw new Error(`Subscription ${id} took more than ${mostCharges} charges for one invoice`);
+}
+
+// Checkout does not charge the cards of a customer who was deleted while a charge was on its way: nothing is left to try.
+async function endWithoutCustomer(
+  context: Context,
+  scope: Scope,
+  { id, customerId }: Subscription,
+  at: Date,
+): Promise<void> {
+  if (await isCustomerThere(context, scope, customerId)) return;
+  await withTx(context.database, scope, async (tx) => {
+    const before = await lockSubscription(tx, scope, id);
+    if (before === undefined || !owingStatuses.has(before.status)) return;
+    if (await findPendingCharge(tx, scope, before.latestInvoiceId ?? '')) return;
+    await endSubscription(tx, scope, before, { heldUntil: null }, at);
+  });
 }
 
 // Checkout's command has it charged again once there is an outcome: the command changes the subscription, and one that has changed does not begin to wait. A process of the release
