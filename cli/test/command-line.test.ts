@@ -292,12 +292,32 @@ it('sets within how many minutes renewals are charged, in both modes [D14.235]',
   for (const minutes of ['61', 'some', '-1']) expect((await update(minutes)).code).toBe(2);
 });
 
+it('records in both modes whether the other card pays what a health card refuses [D14.291]', async () => {
+  const { account } = await json('accounts', 'create', '--name', 'Shop');
+  const update = (answer: string) => eligo('accounts', 'update', String(account), '--backup-pays-refused', answer);
+  const stored = () =>
+    constellation.database.admin(
+      'select test_mode from billing.backup_agreements where account_id = $1 order by test_mode',
+      [account],
+    );
+  for (const _ of ['once', 'again']) {
+    expect((await update('yes')).out).toContain('the other card of a subscription pays what its health card refuses');
+    expect(await stored()).toEqual([{ test_mode: false }, { test_mode: true }]);
+  }
+  expect(await json('accounts', 'update', String(account), '--backup-pays-refused', 'no')).toMatchObject({
+    backup_pays_refused: false,
+  });
+  expect(await stored()).toEqual([]);
+  expect((await update('perhaps')).code).toBe(2);
+});
+
 it('changes nothing of an account when one of its options is refused [D14.192, D14.235]', async () => {
   const { account } = await json('accounts', 'create', '--name', 'Shop');
   const update = (...options: string[]) =>
     eligo('accounts', 'update', String(account), '--name', 'Renamed', ...options);
   for (const [options, code] of [
     [['--renewal-spread', '61'], 2],
+    [['--backup-pays-refused', 'maybe'], 2],
     [['--notice-mode', 'live'], 2],
     [['--notice-reminder-days', '7'], 1],
     [['--notice-name', 'Care', '--notice-url', 'http://care.example', '--renewal-spread', '30'], 1],

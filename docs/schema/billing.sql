@@ -4,6 +4,18 @@ grant create, usage on schema billing to eligo_finder;
 
 grant usage on schema billing to eligo_billing;
 
+create table backup_agreements (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  recorded_at timestamp(3) with time zone default now() not null,
+  constraint backup_agreements_pkey PRIMARY KEY (account_id, test_mode)
+);
+alter table backup_agreements enable row level security;
+alter table backup_agreements force row level security;
+create policy account_scope on backup_agreements for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant delete, insert, select, update on backup_agreements to eligo_billing;
+
 create table catalog_tasks (
   account_id text collate "C" not null,
   test_mode boolean not null,
@@ -272,6 +284,8 @@ create table invoices (
   page_url text,
   pays_on_page boolean default false not null,
   pay_with_backup_payment_method_id text collate "C",
+  health_refused boolean default false not null,
+  refused_backup_payment_method_id text collate "C",
   constraint invoices_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint invoices_account_id_test_mode_subscription_id_fkey FOREIGN KEY (account_id, test_mode, subscription_id) REFERENCES subscriptions(account_id, test_mode, id) DEFERRABLE INITIALLY DEFERRED,
   constraint backup_charge_statuses CHECK ((backup_charge_status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'failed'::text]))) NOT VALID,
@@ -299,6 +313,7 @@ CREATE UNIQUE INDEX invoices_one_of_a_period ON billing.invoices USING btree (ac
 CREATE UNIQUE INDEX invoices_one_open ON billing.invoices USING btree (account_id, test_mode, subscription_id) WHERE ((subscription_id IS NOT NULL) AND (status = ANY (ARRAY['draft'::text, 'open'::text])));
 CREATE CONSTRAINT TRIGGER check_credits_of_void_invoice AFTER UPDATE ON billing.invoices DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.status = 'void'::text) AND (old.status <> 'void'::text))) EXECUTE FUNCTION check_credits_of_void_invoice();
 CREATE TRIGGER guard_invoice BEFORE UPDATE ON billing.invoices FOR EACH ROW EXECUTE FUNCTION guard_invoice();
+CREATE TRIGGER guard_refused_health_card BEFORE UPDATE OF health_refused ON billing.invoices FOR EACH ROW WHEN ((new.health_refused AND (NOT old.health_refused))) EXECUTE FUNCTION guard_refused_health_card();
 grant insert, select, update on invoices to eligo_billing;
 
 create table migrations (
@@ -1274,6 +1289,21 @@ begin
 end $function$;
 alter function guard_receipt_mail() owner to eligo_owner;
 grant execute on function guard_receipt_mail() to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.guard_refused_health_card()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+begin
+  if not exists (select from backup_agreements where account_id = new.account_id and test_mode = new.test_mode) then
+    raise exception 'the other card pays what the health card refused only where that is agreed'
+      using errcode = 'check_violation', constraint = 'backup_is_agreed';
+  end if;
+  return new;
+end $function$;
+alter function guard_refused_health_card() owner to eligo_owner;
+grant execute on function guard_refused_health_card() to eligo_billing;
 
 CREATE OR REPLACE FUNCTION billing.guard_subscription()
  RETURNS trigger

@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os';
-import { changeRenewalSpread } from '@eligo/billing';
+import { changeBackupAgreement, changeRenewalSpread } from '@eligo/billing';
 import {
   type Account,
   type AccountChange,
@@ -54,9 +54,9 @@ export const accountCommands: readonly Command[] = [
   {
     name: 'accounts update',
     usage:
-      'ACCOUNT [--name NAME] [--feature F]… [--no-feature F]… [--organization forg_…|none] [--substantiation medical_mcc|ninety_percent|iias|none [--by WHO]] [--display-name NAME] [--logo-url URL] [--accent-color COLOR] [--ship-to US,CA,…] [--publishable-key pk_live_…] [--letter-fee CENTS] [--notice-name NAME|none] [--notice-reminder-days DAYS|none] [--notice-url URL|none] [--notice-mode test|live] [--renewal-spread MINUTES]',
+      'ACCOUNT [--name NAME] [--feature F]… [--no-feature F]… [--organization forg_…|none] [--substantiation medical_mcc|ninety_percent|iias|none [--by WHO]] [--display-name NAME] [--logo-url URL] [--accent-color COLOR] [--ship-to US,CA,…] [--publishable-key pk_live_…] [--letter-fee CENTS] [--notice-name NAME|none] [--notice-reminder-days DAYS|none] [--notice-url URL|none] [--notice-mode test|live] [--renewal-spread MINUTES] [--backup-pays-refused yes|no]',
     summary:
-      'Updates an account. The change takes effect within seconds. Without a substantiation it cannot charge HSA and FSA cards in live mode. Its checkout pages show display name, logo and accent color (#0a7d5c), and in live mode the card fields of Stripe by its publishable key. Where they ask for an address, it is in one of the countries of --ship-to, the United States if none are given; none clears one. Sessions that need a letter of medical necessity take its letter fee, 0 to 99999 cents. --notice-name turns on emails to its customers about failed renewals. --notice-reminder-days adds a reminder that many days before a trial ends or an annual renewal. The emails link to --notice-url. Renewals are charged within --renewal-spread minutes (0 to 60) after they are due.',
+      'Updates an account. The change takes effect within seconds. Without a substantiation it cannot charge HSA and FSA cards in live mode. Its checkout pages show display name, logo and accent color (#0a7d5c), and in live mode the card fields of Stripe by its publishable key. Where they ask for an address, it is in one of the countries of --ship-to, the United States if none are given; none clears one. Sessions that need a letter of medical necessity take its letter fee, 0 to 99999 cents. --notice-name turns on emails to its customers about failed renewals. --notice-reminder-days adds a reminder that many days before a trial ends or an annual renewal. The emails link to --notice-url. Renewals are charged within --renewal-spread minutes (0 to 60) after they are due. With --backup-pays-refused yes, the other card of a subscription pays what its health card refuses at a renewal: the customers of the account must have agreed to that.',
     words: ['ACCOUNT'],
     options: {
       name: { type: 'string' },
@@ -73,15 +73,17 @@ export const accountCommands: readonly Command[] = [
       'letter-fee': { type: 'string' },
       ...noticeOptions,
       'renewal-spread': { type: 'string' },
+      'backup-pays-refused': { type: 'string' },
     },
     async run(given) {
       const [accountId = ''] = given.words;
       // All options are checked before anything is changed: a refused option changes nothing. A command that fails later may have made some of its changes.
       const change = accountChangeOf(given);
       const minutes = spreadOf(given.text('renewal-spread'));
+      const isBackupAgreed = agreementOf(given.text('backup-pays-refused'));
       const noticeUpdate = noticeUpdateOf(given);
       const update = () => withAccounts((database) => updateAccount(database, accountId, change));
-      if (minutes === undefined && noticeUpdate === undefined) {
+      if (minutes === undefined && isBackupAgreed === undefined && noticeUpdate === undefined) {
         const account = await update();
         return { json: { account }, lines: [lineOf(account)] };
       }
@@ -91,16 +93,19 @@ export const accountCommands: readonly Command[] = [
         if (noticeUpdate !== undefined) await checkNotices(billing, accountId, noticeUpdate);
         const account = await update();
         if (minutes !== undefined) await spreadRenewals(billing, accountId, minutes);
+        if (isBackupAgreed !== undefined) await agreeToBackup(billing, accountId, isBackupAgreed);
         const notices = noticeUpdate && (await updateNotices(billing, accountId, noticeUpdate));
         return {
           json: {
             account,
             ...(minutes === undefined ? {} : { renewal_spread_minutes: minutes }),
+            ...(isBackupAgreed === undefined ? {} : { backup_pays_refused: isBackupAgreed }),
             ...(notices === undefined ? {} : { notices }),
           },
           lines: [
             lineOf(account),
             ...(minutes === undefined ? [] : [spreadLine(minutes)]),
+            ...(isBackupAgreed === undefined ? [] : [agreementLine(isBackupAgreed)]),
             ...(notices ?? []).map(noticeLine),
           ],
         };
@@ -174,6 +179,20 @@ function spreadOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (!/^\d{1,2}$/.test(text) || Number(text) > 60) throw new UsageError('--renewal-spread must be 0 to 60 minutes');
   return Number(text);
+}
+
+function agreementOf(text: string | undefined): boolean | undefined {
+  if (text === undefined) return undefined;
+  if (text !== 'yes' && text !== 'no') throw new UsageError('--backup-pays-refused must be yes or no');
+  return text === 'yes';
+}
+
+async function agreeToBackup(billing: Database, accountId: string, isAgreed: boolean): Promise<void> {
+  for (const testMode of [true, false]) await changeBackupAgreement(billing, { accountId, testMode }, isAgreed);
+}
+
+function agreementLine(isAgreed: boolean): string {
+  return `the other card of a subscription pays ${isAgreed ? 'what' : 'nothing that'} its health card refuses`;
 }
 
 async function spreadRenewals(billing: Database, accountId: string, minutes: number): Promise<void> {

@@ -1,3 +1,4 @@
+export { changeBackupAgreement } from './actions/change-backup-agreement.ts';
 export { changeNotices, type NoticeChange, noticesAfter } from './actions/change-notices.ts';
 export { changeRenewalSpread } from './actions/change-renewal-spread.ts';
 export { eraseReceipts } from './actions/erase-receipts.ts';

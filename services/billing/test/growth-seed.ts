@@ -37,6 +37,7 @@ export async function seedBilling(test: TestDatabase, each: number): Promise<voi
      select account, true, 'frml_' || id, case when n % 2 = 0 then 'frcpt_' || id else 'frcpt_' || owner end, null,
        case when n % 10 = 0 then 'pending' else 'sent' end, case when n % 10 = 0 then now() - interval '1 minute' end,
        case when n % 10 > 0 then at end, at ${rows}`,
+    `backup_agreements (${scope}) select distinct account, true ${rows}`,
     `renewal_settings (${scope}, spread_minutes) select distinct account, true, 1 ${rows}`,
     `notice_settings (${scope}, merchant_name) select distinct account, true, 'Shop' ${rows}`,
     `notice_mails (${scope}, id, invoice_id, attempt, failure_day, status, next_try_at, sent_at, created_at)

@@ -12,6 +12,7 @@ import {
 import { cents, newId } from '@eligo/values';
 import { beforeAll, expect, test } from 'vitest';
 import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
+import { changeBackupAgreement } from '../src/actions/change-backup-agreement.ts';
 import { changeNotices } from '../src/actions/change-notices.ts';
 import { changeRenewalSpread } from '../src/actions/change-renewal-spread.ts';
 import { createSubscription } from '../src/actions/create-subscription.ts';
@@ -26,6 +27,7 @@ import { runDue, runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { settleCatalogTasks } from '../src/jobs/settle-catalog-tasks.ts';
 import { openPlaces } from '../src/places.ts';
 import { billingService } from '../src/service.ts';
+import { isBackupAgreed } from '../src/store/backup-agreements.ts';
 import { insertCatalogTask, nextCatalogTaskInMs, postponeCatalogTask } from '../src/store/catalog-tasks.ts';
 import { isErased, lockReceipts } from '../src/store/erased-sessions.ts';
 import { findInvoiceNumber, loadProratedParts } from '../src/store/invoice-statements.ts';
@@ -105,6 +107,8 @@ async function run(place: TestDatabase): Promise<void> {
   await runNotices(on);
   await runSubscriptionMails(on);
   for (const minutes of [5, 0]) await changeRenewalSpread(database, scope, minutes);
+  for (const isAgreed of [true, false]) await changeBackupAgreement(database, scope, isAgreed);
+  await isBackupAgreed(database, scope);
   await withTx(database, scope, (tx) => retryWithUpdatedCard(context, tx, scope, newId('payment_method')));
   await runLists(on);
   await runRareStatus(on, place);

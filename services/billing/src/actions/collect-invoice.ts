@@ -16,7 +16,7 @@ import { loadInvoiceCredits } from '../store/prorations.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { endSubscription } from './end-subscription.ts';
 import { type CardIds, cardsOf, isCustomerThere } from './payer.ts';
-import { type ChargeOutcome, recordFailure, recordOutcome } from './record-payment.ts';
+import { type ChargeOutcome, otherCardPays, recordFailure, recordOutcome } from './record-payment.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
 
 // Two legs, each of which may have been taken over by another charge; more is a bug.
@@ -128,10 +128,15 @@ async function pendingOrNext(
     const next = isThere && cards !== undefined ? nextCharge(invoice, charges, cards) : undefined;
     if (next?.kind !== 'charge') {
       const failureCode = next?.failureCode ?? 'payment_method_not_found';
-      await recordFailure(tx, scope, before, invoice, { ...noCard, failureCode }, at);
+      const failure = invoice.healthRefused ? invoice : { ...noCard, failureCode };
+      await recordFailure(tx, scope, before, invoice, failure, at);
       return 'nothing';
     }
-    if (next.paymentMethodId === invoice.refusedPaymentMethodId && !invoice.paysOnPage) {
+    if (isRefused(invoice, next.paymentMethodId) && !invoice.paysOnPage) {
+      if (next.leg === 'health' && (await otherCardPays(tx, scope, before, invoice))) {
+        await saveInvoice(tx, scope, invoice, { ...invoice, healthRefused: true });
+        return 'changed';
+      }
       await recordFailure(tx, scope, before, invoice, invoice, at);
       return 'nothing';
     }
@@ -140,6 +145,10 @@ async function pendingOrNext(
     if (charge.backup) await saveInvoice(tx, scope, invoice, { ...invoice, backupChargeStatus: 'pending' });
     return charge;
   });
+}
+
+function isRefused({ refusedPaymentMethodId, refusedBackupPaymentMethodId }: Invoice, id: string): boolean {
+  return id === refusedPaymentMethodId || id === refusedBackupPaymentMethodId;
 }
 
 // What the customer typed on the page pays alone; a card that the partner named stands in place of the default one.

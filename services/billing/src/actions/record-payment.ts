@@ -5,6 +5,7 @@ import { isRefusedForGood, nextRetry, startOfDunning } from '../domain/dunning.t
 import type { ChargeStatus, Invoice, InvoiceCharge } from '../domain/invoice.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { type SubscriptionStatus, unpaidStatuses } from '../domain/subscription-states.ts';
+import { isBackupAgreed } from '../store/backup-agreements.ts';
 import { findDunning } from '../store/dunning-settings.ts';
 import { loadInvoiceCharges, settleInvoiceCharge } from '../store/invoice-charges.ts';
 import { lockInvoice, saveInvoice } from '../store/invoices.ts';
@@ -62,9 +63,32 @@ export async function recordOutcomeIn(
     const isRefused = !charge.onPage && isRefusedForGood(failureCode, declineCode);
     const refused = isRefused ? charge.paymentMethodId : null;
     const failure = { failureCode, declineCode, refusedPaymentMethodId: refused };
+    if (charge.leg === 'health' && (await otherCardPays(tx, scope, subscription, invoice))) {
+      await saveInvoice(tx, scope, invoice, {
+        ...invoice,
+        ...failure,
+        refusedPaymentMethodId: refused ?? invoice.refusedPaymentMethodId,
+        healthRefused: true,
+      });
+      return;
+    }
     const failed = charge.backup ? { ...invoice, backupChargeStatus: 'failed' as const } : invoice;
     await recordFailure(tx, scope, subscription, failed, failure, charge.actingAt);
   }
+}
+
+/**
+ * Whether the other card of a subscription pays what its health card refuses: at a renewal, where the account's customers agree to that. Who pays on the page, or
+ * names a card, has chosen.
+ */
+export async function otherCardPays(
+  tx: Tx,
+  scope: Scope,
+  { status, defaultPaymentMethodId, backupPaymentMethodId }: Subscription,
+  { paysOnPage, payWithPaymentMethodId }: Invoice,
+): Promise<boolean> {
+  if (!dunned.has(status) || paysOnPage || payWithPaymentMethodId !== null) return false;
+  return defaultPaymentMethodId !== null && backupPaymentMethodId !== null && (await isBackupAgreed(tx, scope));
 }
 
 async function recordPayment(
@@ -136,8 +160,10 @@ export async function recordFailure(
 ): Promise<void> {
   const firstFailedAt = startOfDunning(invoice.firstFailedAt, { dueAt: subscription.paymentAt ?? at, at });
   const settings = await findDunning(tx, scope);
-  const refusedPaymentMethodId = failure.refusedPaymentMethodId ?? invoice.refusedPaymentMethodId;
-  const refusedForGood = refusedPaymentMethodId !== null;
+  const refused = refusedCards(invoice, failure.refusedPaymentMethodId);
+  const { refusedPaymentMethodId, refusedBackupPaymentMethodId } = refused;
+  const refusedForGood =
+    refusedPaymentMethodId !== null && (!invoice.healthRefused || refusedBackupPaymentMethodId !== null);
   const retryAt = nextRetry(settings, { firstFailedAt, at, refusedForGood });
   const failed = await saveInvoice(tx, scope, invoice, {
     ...invoice,
@@ -145,7 +171,8 @@ export async function recordFailure(
     firstFailedAt,
     failureCode: failure.failureCode,
     declineCode: failure.declineCode,
-    refusedPaymentMethodId,
+    ...refused,
+    healthRefused: false,
     payWithPaymentMethodId: null,
     paysOnPage: false,
     payWithBackupPaymentMethodId: null,
@@ -170,6 +197,16 @@ export async function recordFailure(
   if (pastDue.status !== before.status) await appendSubscriptionEvent(tx, scope, 'updated', pastDue, at);
   // Who pays on the page sees there that it failed.
   if (!invoice.paysOnPage) await addFailureNotice(tx, scope, failed, at);
+}
+
+// The other card that pays in place of a refused health card has a place of its own: the health card stays refused.
+function refusedCards(
+  { healthRefused, refusedPaymentMethodId, refusedBackupPaymentMethodId }: Invoice,
+  now: string | null,
+): Pick<Invoice, 'refusedPaymentMethodId' | 'refusedBackupPaymentMethodId'> {
+  return healthRefused && now !== refusedPaymentMethodId
+    ? { refusedPaymentMethodId, refusedBackupPaymentMethodId: now ?? refusedBackupPaymentMethodId }
+    : { refusedPaymentMethodId: now ?? refusedPaymentMethodId, refusedBackupPaymentMethodId };
 }
 
 // What a failed payment is tried again for. A trial costs nothing, and has ended before its subscription owes.

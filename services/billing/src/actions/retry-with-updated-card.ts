@@ -23,8 +23,13 @@ export async function retryWithUpdatedCard(
     const invoice = await lockInvoice(tx, scope, subscription.latestInvoiceId ?? '');
     if (invoice?.status !== 'open') continue;
     const at = await timeOnClock(tx, scope, clock, subscription.testClockId);
-    if (invoice.refusedPaymentMethodId === paymentMethodId) {
-      await saveInvoice(tx, scope, invoice, { ...invoice, refusedPaymentMethodId: null });
+    const { refusedPaymentMethodId: refused, refusedBackupPaymentMethodId: refusedBackup } = invoice;
+    if (refused === paymentMethodId || refusedBackup === paymentMethodId) {
+      await saveInvoice(tx, scope, invoice, {
+        ...invoice,
+        refusedPaymentMethodId: refused === paymentMethodId ? null : refused,
+        refusedBackupPaymentMethodId: refusedBackup === paymentMethodId ? null : refusedBackup,
+      });
     }
     // One that is due earlier is being charged.
     const isDue = subscription.paymentAt !== null && subscription.paymentAt <= at;

@@ -48,8 +48,8 @@ export function afterFailure(
   settings: DunningSettings,
 ): AfterFailure {
   if (status !== 'past_due' || at === null || firstFailedAt === null) return { kind: 'none' };
-  // A card that was refused for good is not charged at the last time either.
-  if (refusedPaymentMethodId !== null) return { kind: 'deadline', at, endsWith: settings.endsWith };
   const isLast = nextRetry(settings, { firstFailedAt, at, refusedForGood: false }) === undefined;
+  // A card that was refused for good is not charged at the last time either.
+  if (refusedPaymentMethodId !== null && isLast) return { kind: 'deadline', at, endsWith: settings.endsWith };
   return { kind: 'retry', at, endsWith: isLast ? settings.endsWith : null };
 }

@@ -38,6 +38,10 @@ export interface Invoice {
   readonly declineCode: string | null;
   /** A card that its issuer has refused for good: it is not charged for this invoice again. */
   readonly refusedPaymentMethodId: string | null;
+  /** Whether the health card refused its part in the try that is under way, or that paid: the other card pays all that is left. */
+  readonly healthRefused: boolean;
+  /** The other card, if its issuer refused it for good in such a try. */
+  readonly refusedBackupPaymentMethodId: string | null;
   readonly metadata: Readonly<Record<string, string>>;
   readonly createdAt: Date;
   /** Grows with each save; a save of a stale record is refused. */
@@ -55,6 +59,8 @@ export const notCollected = {
   failureCode: null,
   declineCode: null,
   refusedPaymentMethodId: null,
+  healthRefused: false,
+  refusedBackupPaymentMethodId: null,
 } as const satisfies Partial<Invoice>;
 
 /** A line of an invoice, and the basis on which a health card pays it. */

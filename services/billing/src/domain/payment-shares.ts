@@ -31,7 +31,8 @@ export const minimumChargeCents = cents(50);
 /**
  * The next charge for what is left of an invoice, by the rules of a session on two cards (decisions 6): a health card pays the eligible part and the
  * other card the remainder; a part under 50 cents goes with the other card's; no ineligible line is ever charged to a health card. The health card goes
- * first. Nothing is charged to it unless there is a card for the remainder: a customer does not pay a part of what cannot be paid whole.
+ * first. Nothing is charged to it unless there is a card for the remainder: a customer does not pay a part of what cannot be paid whole. Where it refused its part
+ * and that is agreed, the other card pays all.
  */
 export function nextCharge(invoice: Invoice, charges: readonly InvoiceCharge[], cards: Cards): NextCharge {
   const { leftCents, healthCents } = amountsLeft(invoice, charges);
@@ -43,7 +44,8 @@ export function nextCharge(invoice: Invoice, charges: readonly InvoiceCharge[], 
     ...{ leg, paymentMethodId: card.id, amountCents },
     backup: card.id !== cards.standard?.id,
   });
-  if (health !== undefined && healthCents > 0 && (healthCents === leftCents || other !== undefined)) {
+  const takesHealth = healthCents > 0 && !invoice.healthRefused;
+  if (health !== undefined && takesHealth && (healthCents === leftCents || other !== undefined)) {
     return charge('health', health, healthCents);
   }
   if (other !== undefined) return charge('other', other, leftCents);

@@ -108,6 +108,8 @@ export async function saveInvoice(tx: Tx, scope: Scope, before: Invoice, after: 
     after.payWithPaymentMethodId,
     after.paysOnPage,
     after.payWithBackupPaymentMethodId,
+    after.healthRefused,
+    after.refusedBackupPaymentMethodId,
   ]);
   if (written !== 1) throw new Error('An invoice changed after it was read');
   return { ...after, version: before.version + 1n };
@@ -163,6 +165,8 @@ interface InvoiceRow {
   page_url: string | null;
   pays_on_page: boolean;
   pay_with_backup_payment_method_id: string | null;
+  health_refused: boolean;
+  refused_backup_payment_method_id: string | null;
   version: bigint;
   metadata: Record<string, string>;
   created_at: Date;
@@ -195,6 +199,8 @@ function fromRow(row: InvoiceRow): Invoice {
     payWithPaymentMethodId: row.pay_with_payment_method_id,
     paysOnPage: row.pays_on_page,
     payWithBackupPaymentMethodId: row.pay_with_backup_payment_method_id,
+    healthRefused: row.health_refused,
+    refusedBackupPaymentMethodId: row.refused_backup_payment_method_id,
     metadata: row.metadata,
     createdAt: row.created_at,
     version: row.version,
@@ -229,6 +235,8 @@ const columns = [
   'page_url',
   'pays_on_page',
   'pay_with_backup_payment_method_id',
+  'health_refused',
+  'refused_backup_payment_method_id',
   'version',
 ];
 const selectOne = scoped<InvoiceRow>(
@@ -284,6 +292,7 @@ const update = scoped(
   'invoices.save',
   `update invoices set status = $5, amount_paid_cents = $6, payment_intent_id = $7, charge_id = $8, backup_charge_status = $9, paid_at = $10,
      attempts = $11, first_failed_at = $12, failure_code = $13, decline_code = $14, refused_payment_method_id = $15,
-     pay_with_payment_method_id = $16, pays_on_page = $17, pay_with_backup_payment_method_id = $18, version = version + 1
+     pay_with_payment_method_id = $16, pays_on_page = $17, pay_with_backup_payment_method_id = $18, health_refused = $19,
+     refused_backup_payment_method_id = $20, version = version + 1
    where account_id = $1 and test_mode = $2 and id = $3 and version = $4`,
 );
