@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { repositoryRoot } from '@eligo/stack';
+
+/** A row of the table in docs/security-testing.md. */
+export interface Attack {
+  readonly name: string;
+  /** The test files that `npm run e2e:attack` runs for it. */
+  readonly files: readonly string[];
+  /** The commands of its own that the row names. */
+  readonly commands: readonly string[];
+}
+
+/** The attacks of docs/security-testing.md with what shows their defense. */
+export function readAttacks(): readonly Attack[] {
+  const page = readFileSync(join(repositoryRoot, 'docs', 'security-testing.md'), 'utf8');
+  const [, table = ''] = page.split('\n| Attack | Before | After | Test |\n| --- | --- | --- | --- |\n');
+  const [rows = ''] = table.split('\n\n');
+  return rows.split('\n').map((row) => {
+    const [, name = '', , , tests = ''] = row.split(/(?<!\\)\|/).map((cell) => cell.trim());
+    const named = [...tests.matchAll(/`([^`]+)`/g)].map(([, one = '']) => one);
+    return {
+      name,
+      // Those of e2e start a whole Eligo for each: they are commands, or run in `npm test`.
+      files: named.filter((one) => one.endsWith('.test.ts') && !one.startsWith('e2e/')),
+      commands: named.filter((one) => one.startsWith('npm ')),
+    };
+  });
+}
+
+/** The projects of vitest that test files are in. */
+export function projectsOf(files: readonly string[]): string[] {
+  return [...new Set(files.map((file) => basename(file.split('/test/')[0] ?? '')))];
+}

@@ -1,0 +1,20 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { repositoryRoot } from '@eligo/stack';
+import { expect, it } from 'vitest';
+import { projectsOf, readAttacks } from '../src/attack-files.ts';
+
+const attacks = readAttacks();
+
+it('docs/security-testing.md names for each attack a test that `npm run e2e:attack` runs, or a command', () => {
+  expect(attacks.length).toBeGreaterThan(40);
+  expect(attacks.filter(({ files, commands }) => files.length + commands.length === 0)).toEqual([]);
+  const files = attacks.flatMap((attack) => attack.files);
+  expect(files.filter((file) => !existsSync(join(repositoryRoot, file)))).toEqual([]);
+});
+
+it('the projects of test files are those of their packages', () => {
+  expect(projectsOf(['services/webhooks/test/a.test.ts', 'gateway/test/b.test.ts', 'gateway/test/c.test.ts'])).toEqual([
+    ...['webhooks', 'gateway'],
+  ]);
+});
