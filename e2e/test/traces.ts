@@ -1,8 +1,10 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Constellation, waitUntil } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Collector, Span } from '../src/collector.ts';
 import { type Receiver, startReceiver } from '../src/receiver.ts';
-import { type Json, record, text } from '../src/records.ts';
+import { text } from '../src/records.ts';
 import { confirm, make, newCard, newCustomer, newSession, openShop } from '../src/shop.ts';
 
 /** A request that can be followed through an Eligo that sends its traces to the collector. */
@@ -48,13 +50,55 @@ export function describeTraces(started: () => { eligo: Constellation; collector:
       });
     });
 
-    it('answers with the request id that logs and events carry', async () => {
-      const answer = await confirm(eligo.api(), 'fcs_unknown', 'fpm_unknown');
-      expect(answer.headers.get('request-id')).toMatch(/^freq_/);
-      const given = await eligo.api().get('/v1/prices', { headers: { 'request-id': 'mine-1234' } });
-      expect(given.headers.get('request-id')).toEqual(expect.any(String));
-      expect(record({ body: given.body as Json }, 'body')).toHaveProperty('prices');
+    it('answers with the request id that its events carry, which no client chooses', async () => {
+      const api = eligo.api();
+      const answer = await api.post(
+        '/v1/customers',
+        { customer: { email: 'ada@example.com' } },
+        { headers: { 'request-id': 'freq_of_the_client' } },
+      );
+      const requestId = answer.headers.get('request-id') ?? '';
+      expect(requestId).toMatch(/^freq_[0-9a-zA-Z]{10,}$/);
+      const events = await eligo.database.admin(
+        `select type from checkout.outbox where position(convert_to($1, 'UTF8') in payload) > 0`,
+        [requestId],
+      );
+      expect(events).toEqual([{ type: 'customer.created' }]);
     });
+
+    it('leads by its request id to the line of each component that worked on it, and so to the reason of a decline [D14.220]', async () => {
+      const api = eligo.api();
+      const shop = await openShop(api);
+      const customer = await newCustomer(api);
+      const card = await newCard(api, customer, 'declined');
+      const recordId = text(await newSession(api, shop, { customer }), 'checkout_session_id');
+      const answer = await confirm(api, recordId, card);
+      expect(answer.status, answer.text).toBe(402);
+      const requestId = answer.headers.get('request-id') ?? '';
+      const lines = await waitUntil(() => {
+        const found = linesWith(requestId);
+        return new Set(found.map(({ service }) => service)).size > 1 && found;
+      });
+      const common = { requestId, recordId, accountId: eligo.account, testMode: true, code: 'card_declined' };
+      expect(lines).toContainEqual(
+        expect.objectContaining({
+          ...{ ...common, service: 'gateway', msg: 'Request completed', route: 'checkout_sessions.confirm' },
+          ...{ status: 402, keyId: expect.stringMatching(/^fakey_/), durationMs: expect.any(Number) },
+        }),
+      );
+      expect(lines).toContainEqual(
+        expect.objectContaining({
+          ...{ ...common, service: 'checkout', msg: 'Card was declined', declineCode: 'generic_decline' },
+        }),
+      );
+    });
+
+    function linesWith(requestId: string): Record<string, unknown>[] {
+      return readdirSync(eligo.home.logs)
+        .flatMap((name) => readFileSync(join(eligo.home.logs, name), 'utf8').split('\n'))
+        .filter((line) => line.includes(requestId))
+        .map((line) => JSON.parse(line) as Record<string, unknown>);
+    }
 
     function ofTrace(traceId: string): Span[] {
       return collector.spans.filter((span) => span.traceId === traceId);

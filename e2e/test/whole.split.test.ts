@@ -17,6 +17,8 @@ describe('each part of Eligo in a process of its own', () => {
     collector = await startCollector();
     const environment = {
       ...drainDelay,
+      // What a request leaves in the logs is looked at.
+      LOG_LEVEL: 'info',
       ELIGO_RATE_LIMIT_FAILED_AUTH: '100000',
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     };

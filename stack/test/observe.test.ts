@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -6,6 +6,7 @@ import { parse } from 'yaml';
 import { componentNames } from '../src/components.ts';
 import { repositoryRoot } from '../src/home.ts';
 import { type ComposeService, environmentOf, interpolate, readCompose } from './support/compose.ts';
+import { findPromtool } from './support/find-promtool.ts';
 
 /** A rule, as far as the tests look. */
 interface Alert {
@@ -28,7 +29,7 @@ const folder = join(repositoryRoot, 'deploy', 'observe');
 const read = <Content>(path: string) => parse(readFileSync(join(folder, path), 'utf8')) as Content;
 const { groups } = read<{ groups: { name: string; rules: Alert[] }[] }>('prometheus/alerts.yml');
 const alerts = groups.flatMap(({ rules }) => rules);
-const hasPromtool = spawnSync('promtool', ['--version']).status === 0;
+const promtoolPath = await findPromtool();
 
 function serviceNamed(name: string): ComposeService {
   const service = compose.services[name];
@@ -147,7 +148,7 @@ describe('the alert rules [D14.215]', () => {
     expect(sections).toEqual(alerts.map(({ alert }) => alert));
   });
 
-  it(`${hasPromtool ? 'fire when promtool runs their cases' : 'are well formed and have cases for promtool, which is not installed'}`, () => {
+  it(`${promtoolPath ? 'fire when promtool runs their cases' : 'are well formed and have cases for promtool, which is not there'}`, () => {
     const { tests } = read<{ tests: AlertCase[] }>('prometheus/alerts.test.yml');
     const expected = tests.flatMap(({ promql_expr_test }) =>
       promql_expr_test.flatMap(({ exp_samples }) => exp_samples.map(({ labels }) => /"(\w+)"/.exec(labels)?.[1])),
@@ -158,9 +159,9 @@ describe('the alert rules [D14.215]', () => {
       expect(wellFormed(rule.expr), rule.alert).toBe(true);
       expect(rule.for ?? '1m', rule.alert).toMatch(/^\d+[smh]$/);
     }
-    if (!hasPromtool) return;
+    if (promtoolPath === undefined) return;
     const promtool = (...words: string[]) =>
-      execFileSync('promtool', words, { cwd: join(folder, 'prometheus'), encoding: 'utf8', stdio: 'pipe' });
+      execFileSync(promtoolPath, words, { cwd: join(folder, 'prometheus'), encoding: 'utf8', stdio: 'pipe' });
     expect(promtool('check', 'config', 'prometheus.yml')).toContain(`${alerts.length} rules found`);
     expect(promtool('test', 'rules', 'alerts.test.yml')).toContain('SUCCESS');
   });
