@@ -229,6 +229,8 @@ export interface ProcessorPort {
   retrieveSetupIntent(id: string, call?: CallOptions): Promise<SetupOutcome>;
   /** One that waits for its shopper can then save no card any more. */
   cancelSetupIntent(id: string, call: WriteOptions): Promise<SetupOutcome>;
+  /** The set-up intent of a customer whose metadata has this name of ours as `setup_intent`, if it is among the newest. */
+  findSetupIntent(customer: string, name: string, call?: CallOptions): Promise<Search<SetupOutcome>>;
 
   retrieveCharge(id: string, call?: CallOptions): Promise<ChargeOutcome>;
   retrieveDispute(id: string, call?: CallOptions): Promise<DisputeOutcome>;

@@ -1,4 +1,4 @@
-import { given, ownAccount, type ProcessorAccount } from '@eligo/values';
+import { ownAccount, type ProcessorAccount } from '@eligo/values';
 import type Stripe from 'stripe';
 import { balanceCalls } from './balance-calls.ts';
 import type { Caller } from './call.ts';
@@ -13,11 +13,12 @@ import {
   intentOutcome,
   paymentMethodFacts,
   refundOutcome,
-  setupOutcome,
 } from './facts.ts';
 import { healthcareMetadata } from './healthcare.ts';
 import type { BillingDetails, IntentOutcome, RefundOutcome, Search } from './outcomes.ts';
 import type { EventPage, IntentInput, ProcessorPort, TestBank } from './port.ts';
+import { cardOptions, paramsOf } from './sdk-parameters.ts';
+import { setupCalls } from './setup-calls.ts';
 import { withoutDecline } from './without-decline.ts';
 
 export interface StripePortParts {
@@ -225,46 +226,6 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
       }
     },
 
-    createSetupIntent: (input, options) =>
-      call(
-        'setup_intents.create',
-        options,
-        (request) =>
-          stripe.setupIntents.create(
-            paramsOf<Stripe.SetupIntentCreateParams>({
-              customer: input.customer,
-              payment_method: input.paymentMethod,
-              allowed_payment_method_types: ['card'],
-              usage: 'off_session' as const,
-              payment_method_options: cardOptions<Stripe.SetupIntentCreateParams.PaymentMethodOptions.Card>({
-                request_three_d_secure: input.threeDSecure,
-              }),
-              metadata: { ...input.metadata },
-            }),
-            request,
-          ),
-        setupOutcome,
-      ),
-    confirmSetupIntent: (id, input, options) =>
-      call(
-        'setup_intents.confirm',
-        options,
-        (request) =>
-          stripe.setupIntents.confirm(
-            id,
-            paramsOf<Stripe.SetupIntentConfirmParams>({
-              payment_method: input.paymentMethod,
-              confirmation_token: input.confirmationToken,
-            }),
-            request,
-          ),
-        setupOutcome,
-      ),
-    cancelSetupIntent: (id, options) =>
-      call('setup_intents.cancel', options, (request) => stripe.setupIntents.cancel(id, {}, request), setupOutcome),
-    retrieveSetupIntent: (id, options) =>
-      call('setup_intents.retrieve', options, (request) => stripe.setupIntents.retrieve(id, {}, request), setupOutcome),
-
     retrieveCharge: (id, options) =>
       call(
         'charges.retrieve',
@@ -296,6 +257,7 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
       ).then(withoutDecline),
     ...balanceCalls(parts),
     ...disputeCalls(parts),
+    ...setupCalls(parts),
   };
 }
 
@@ -355,14 +317,6 @@ function isSandbox({ processor }: ProcessorAccount): boolean {
   return processor === 'sandbox';
 }
 
-/** The options of a card, or undefined where none is given: the SDK would send an empty text. */
-function cardOptions<Card extends object>(
-  fields: { [Name in keyof Card]: Card[Name] | undefined },
-): { card: Card } | undefined {
-  const card = paramsOf<Card>(fields);
-  return Object.keys(card).length === 0 ? undefined : { card };
-}
-
 /**
  * A call that came too late is refused with the intent as it is. If that one is charged, held, canceled or in flight, this is
  * the answer to what was asked; if it still waits, the refusal is about the request.
@@ -372,11 +326,6 @@ function whatItStandsAt(error: unknown): IntentOutcome | undefined {
   if (intent === undefined) return undefined;
   const outcome = intentOutcome(intent);
   return outcome.kind === 'confirmable' || outcome.kind === 'declined' ? undefined : outcome;
-}
-
-/** The SDK's parameters without those that are not given, which the SDK would send as empty texts. A name that the SDK does not know is an error. */
-function paramsOf<Params extends object>(fields: { [Name in keyof Params]: Params[Name] | undefined }): Params {
-  return given(fields) as Params;
 }
 
 /** What goes between the quotes of a search: ids and names of ours, never a quote. */

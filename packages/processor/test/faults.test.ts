@@ -209,6 +209,7 @@ const reads: readonly { call: string; read(port: ProcessorPort, bench: Bench): P
   { call: 'refunds.list', read: async (port, bench) => port.findRefund(await charged(bench), 'none') },
   { call: 'refunds.retrieve', read: (port) => port.retrieveRefund('re_none') },
   { call: 'setup_intents.retrieve', read: (port) => port.retrieveSetupIntent('seti_none') },
+  { call: 'setup_intents.list', read: (port) => port.findSetupIntent('cus_none', 'none') },
   { call: 'confirmation_tokens.retrieve', read: (port) => port.retrieveConfirmationToken('ctoken_none') },
   { call: 'charges.retrieve', read: (port) => port.retrieveCharge('ch_none') },
   { call: 'disputes.retrieve', read: async (port, bench) => port.retrieveDispute(await newDispute(bench)) },

@@ -13,7 +13,7 @@ const surface = {
   ...{ cancelIntent: 'function', findIntentByMetadata: 'function' },
   ...{ createRefund: 'function', retrieveRefund: 'function', findRefund: 'function' },
   ...{ createSetupIntent: 'function', confirmSetupIntent: 'function', retrieveSetupIntent: 'function' },
-  ...{ cancelSetupIntent: 'function' },
+  ...{ cancelSetupIntent: 'function', findSetupIntent: 'function' },
   ...{ retrieveCharge: 'function', retrieveDispute: 'function', updateDispute: 'function', closeDispute: 'function' },
   ...{ uploadEvidence: 'function', listEvents: 'function' },
   ...{ retrieveBalance: 'function', retrieveBalanceTransaction: 'function', listBalanceTransactions: 'function' },

@@ -89,7 +89,7 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
           ...reviewHandlers(context),
         }),
       ],
-      consumers: [renewals, refundReceipts],
+      consumers: [renewals(context), refundReceipts],
       jobs: [
         sweepDueCharges(context, recovery),
         expireSessions(context),

@@ -69,6 +69,8 @@ export interface ChargingFixture extends Fixture {
   advanceProcessor(ms: number): Promise<void>;
   /** How often each type of event was told of the session and its intents. */
   told(session: Session): Promise<Record<string, number>>;
+  /** The set-up intents that the processor has of a customer, newest first. */
+  setUpIntents(customerId: string): Promise<{ readonly id: string; readonly status: string }[]>;
   /** Lets every lease and waiting time be over, so that a sweep finds all that is unsettled. */
   lapseLeases(): Promise<void>;
 }
@@ -95,14 +97,19 @@ export async function openChargingFixture(
   });
   const fixture = await openFixture({ budgets, ...options, processors });
   const { context } = fixture;
-  const ask = async (method: string, path: string, body?: unknown) => {
+  const ask = async <Of = WitnessedCharge>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ) => {
     const response = await fetch(`${sandbox.url}${path}`, {
       method,
-      headers: { authorization: `Bearer ${secretKey}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${secretKey}`, 'content-type': 'application/json', ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${await response.text()}`);
-    return (await response.json()) as { data: WitnessedCharge[] };
+    return (await response.json()) as { data: Of[] };
   };
   return {
     ...fixture,
@@ -215,6 +222,17 @@ export async function openChargingFixture(
         [id],
       );
       return Object.fromEntries(rows.map(({ type, times }) => [type, Number(times)]));
+    },
+    async setUpIntents(customerId) {
+      const [customer] = await fixture.test.admin<{ id: string | null }>(
+        'select processor_customer_id as id from checkout.customers where id = $1',
+        [customerId],
+      );
+      const path = `/v1/setup_intents?limit=100&customer=${customer?.id}`;
+      const account = { 'stripe-account': processors.of(fixture.scope).processorAccount ?? '' };
+      return customer?.id == null
+        ? []
+        : (await ask<{ id: string; status: string }>('GET', path, undefined, account)).data;
     },
     async lapseLeases() {
       await fixture.test.admin(lapse);

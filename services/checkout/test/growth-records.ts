@@ -16,6 +16,7 @@ import { readCreationFacts } from '../src/store/creation-facts.ts';
 import {
   findCustomer,
   findCustomers,
+  findProcessorCustomer,
   lockCustomer,
   noteProcessorCustomer,
   saveCustomer,
@@ -67,6 +68,7 @@ export async function exerciseRecords(fixture: ChargingFixture): Promise<void> {
   await actingTime(database, scope, clock, seededId('fcus', 10));
   await findTestClock(database, scope, seededId('fclk', 10));
   await findCustomer(database, scope, firstCustomer);
+  await findProcessorCustomer(database, scope, firstCustomer);
   await nextWithoutProcessor(database, { accountId: '', testMode: false });
   await accountsWithPayments(database, { accountId: '', testMode: false }, 10);
   await findCustomers(database, scope, [firstCustomer, customerId]);

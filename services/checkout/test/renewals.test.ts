@@ -36,7 +36,8 @@ async function renewalAfter(
     ...fixture.scope,
     object: { case: 'subscription', value },
   });
-  await handleOnce(fixture.database, renewals.consumer, event, renewals.handle);
+  const { consumer, handle } = renewals(fixture.context);
+  await handleOnce(fixture.database, consumer, event, handle);
   return (await loadSession(fixture.database, fixture.scope, sessionId))?.renewalAsOf?.getTime();
 }
 

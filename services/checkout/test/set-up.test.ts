@@ -10,6 +10,7 @@ import type { Session } from '../src/domain/session.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { findSetupIntent, listSetupIntents } from '../src/store/setup-intents.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
+import { setUpCrashTests } from './set-up-crashes.ts';
 import { deletedCustomerSetUpTests } from './set-ups-of-deleted-customers.ts';
 import { subscriptionSetUpTests } from './subscription-set-ups.ts';
 
@@ -235,3 +236,5 @@ describe('the two cards of a set-up', () => {
 
 subscriptionSetUpTests(() => fixture);
 deletedCustomerSetUpTests(() => fixture);
+describe('a set-up of a subscription makes one set-up intent, wherever its process dies and whatever answer is lost [D14.273]', () =>
+  setUpCrashTests(() => fixture));

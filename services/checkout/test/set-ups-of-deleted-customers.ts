@@ -73,7 +73,9 @@ export function deletedCustomerSetUpTests(using: () => ChargingFixture): void {
         await expect(ask(of)).rejects.toMatchObject({ code: 'service_unavailable' });
         await deletes(of);
         expect(await ask(of)).toEqual({ outcome: 'over' });
-        expect(await read(of)).toMatchObject({ status: 'canceled', processorSetupIntentId: null });
+        expect(await read(of)).toMatchObject({ status: 'canceled' });
+        // Named here or not, none is left open at the processor.
+        expect(await using().setUpIntents(of.customerId)).toMatchObject([{ status: 'canceled' }]);
       },
     );
 

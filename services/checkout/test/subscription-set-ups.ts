@@ -1,72 +1,24 @@
-import { create, fromBinary } from '@bufbuild/protobuf';
-import { withTx } from '@eligo/postgres';
 import type { TestCardName } from '@eligo/processor';
-import { SubscriptionSchema } from '@eligo/proto/billing/v1/billing';
-import { EventSchema } from '@eligo/proto/events/v1/events';
 import { newId } from '@eligo/values';
 import { describe, expect, it } from 'vitest';
 import { acceptProcessorEvent } from '../src/actions/accept-processor-event.ts';
 import { detachPaymentMethod } from '../src/actions/attach-payment-method.ts';
 import { createCustomer } from '../src/actions/create-customer.ts';
-import { endSetUp } from '../src/actions/end-set-up.ts';
+import { deleteCustomer } from '../src/actions/delete-customer.ts';
 import { type SubscriptionToSetUp, setUpSubscription } from '../src/actions/set-up-subscription.ts';
 import type { Context } from '../src/context.ts';
 import { setUpStates } from '../src/domain/subscription-set-up.ts';
-import { followSetUps } from '../src/jobs/follow-set-ups.ts';
 import { findPaymentMethod } from '../src/store/payment-methods.ts';
-import { findSetupIntent } from '../src/store/setup-intents.ts';
 import { findSetUp } from '../src/store/subscription-set-ups.ts';
 import type { ChargingFixture } from './charging-fixture.ts';
+import { aMonthMs, past, setUpSteps } from './set-up-steps.ts';
 
-const aMonthMs = 30 * 24 * 3_600_000;
 const unavailable = { code: 'service_unavailable' };
 
 /** Tests of the set-up of the card of a subscription that charges nothing yet. */
 export function subscriptionSetUpTests(using: () => ChargingFixture): void {
-  const port = () => using().context.processors.of(using().scope);
-  const ask = (of: SubscriptionToSetUp, parts: Partial<SubscriptionToSetUp> = {}, context?: Context) =>
-    setUpSubscription(context ?? using().context, using().scope, { ...of, ...parts });
-  const read = async ({ subscriptionId }: SubscriptionToSetUp) => {
-    const setUp = await findSetUp(using().database, using().scope, subscriptionId);
-    if (setUp === undefined) throw new Error('no set-up');
-    return setUp;
-  };
-  const intentOf = async (of: SubscriptionToSetUp) =>
-    findSetupIntent(using().database, using().scope, (await read(of)).setupIntentId);
-  /** A subscription of a customer, with the card of this name. */
-  const subscriptionWith = async (card?: TestCardName): Promise<SubscriptionToSetUp> => {
-    const { id, customerId } = await using().card(card ?? 'credit');
-    return {
-      ...{ subscriptionId: newId('subscription'), customerId, expiresInMs: aMonthMs, giveUp: false },
-      paymentMethodId: card === undefined ? null : id,
-    };
-  };
-  /** What the customer does in the browser with the secret: another card. */
-  const gives = async (of: SubscriptionToSetUp, card: TestCardName) => {
-    const made = await port().testBank?.createPaymentMethod({ card }, { idempotencyKey: newId('payment_method') });
-    if (made?.kind !== 'found') throw new Error('no card was made');
-    const { processorSetupIntentId } = await read(of);
-    const key = { idempotencyKey: newId('payment_method') };
-    return port().confirmSetupIntent(processorSetupIntentId ?? '', { paymentMethod: made.paymentMethodId }, key);
-  };
-  const answersBank = async (of: SubscriptionToSetUp, passed: boolean) =>
-    port().testBank?.authenticate((await read(of)).processorSetupIntentId ?? '', passed);
-  const told = async (of: SubscriptionToSetUp) => {
-    const rows = await using().test.admin<{ payload: Buffer }>(
-      "select payload from checkout.outbox where type = 'command.card.set_up' and aggregate_id = $1",
-      [(await read(of)).setupIntentId],
-    );
-    return rows.map(({ payload }) => fromBinary(EventSchema, payload).object.value);
-  };
-  const past = "now() - interval '1 second'";
-  const pass = ({ subscriptionId }: SubscriptionToSetUp, parts = `next_check_at = ${past}`) =>
-    using().test.admin(`update checkout.subscription_set_ups set ${parts} where subscription_id = $1`, [
-      subscriptionId,
-    ]);
-  const sweep = async () => {
-    const job = followSetUps(using().context);
-    while ((await job.run(new AbortController().signal)) === true);
-  };
+  const { port, ask, read, intentOf, subscriptionWith, gives, answersBank, told, pass, sweep, hears } =
+    setUpSteps(using);
   const isOver = async (of: SubscriptionToSetUp, context?: Context) => {
     await pass(of);
     if (context === undefined) await sweep();
@@ -212,14 +164,6 @@ export function subscriptionSetUpTests(using: () => ChargingFixture): void {
       expect(made.size).toBe(1);
     });
 
-    const subscription = (of: SubscriptionToSetUp, status: string, card?: string) =>
-      create(SubscriptionSchema, {
-        ...{ subscriptionId: of.subscriptionId, customerId: of.customerId, status, createdAtMs: 1n },
-        ...{ currentPeriodStartMs: 1n, ...(card === undefined ? {} : { defaultPaymentMethodId: card }) },
-      });
-    const hears = (of: SubscriptionToSetUp, status: string, card?: string) =>
-      withTx(using().database, using().scope, (tx) => endSetUp(tx, using().scope, subscription(of, status, card)));
-
     it.each<[string, (of: SubscriptionToSetUp) => Promise<unknown>]>([
       ['its subscription has ended', (of) => hears(of, 'canceled').then(() => isOver(of))],
       [
@@ -227,7 +171,7 @@ export function subscriptionSetUpTests(using: () => ChargingFixture): void {
         (of) => hears(of, 'trialing', newId('payment_method')).then(() => isOver(of)),
       ],
       ['the first period is over', (of) => ask(of, { giveUp: true })],
-      ['its time is over', (of) => pass(of, `next_check_at = ${past}, expires_at = ${past}`).then(sweep)],
+      ['its time is over', (of) => pass(of, `next_check_at = ${past}, expires_at = ${past}`).then(() => sweep())],
     ])('is not set up any more once %s [D14.259]', async (_case, end) => {
       const of = await subscriptionWith();
       await ask(of);
@@ -254,6 +198,68 @@ export function subscriptionSetUpTests(using: () => ChargingFixture): void {
         expect(await read(of)).toMatchObject({ status: 'canceled' });
       },
     );
+
+    it.each<[string, (of: SubscriptionToSetUp) => Promise<unknown>]>([
+      ['whose customer was deleted', (of) => deleteCustomer(using().context, using().scope, of.customerId)],
+      [
+        'whose card was detached',
+        (of) => detachPaymentMethod(using().context, using().scope, of.paymentMethodId ?? ''),
+      ],
+    ])('%s while its set-up intent had no name here is canceled all the same [D14.273]', async (_case, goes) => {
+      const of = await subscriptionWith('credit');
+      await using().fault({ call: 'setup_intents.create', kind: 'drop_after', times: 1 });
+      await expect(ask(of)).rejects.toMatchObject(unavailable);
+      await goes(of);
+      expect(await ask(of, { giveUp: true })).toEqual({ outcome: 'over' });
+      expect(await read(of)).toMatchObject({ status: 'canceled' });
+      expect(await using().setUpIntents(of.customerId)).toMatchObject([{ status: 'canceled' }]);
+    });
+
+    it('of a customer who was deleted is not confirmed any more, whoever looks [D14.273]', async () => {
+      const of = await subscriptionWith('credit');
+      await using().fault({ call: 'setup_intents.create', kind: 'drop_before', times: 1 });
+      await expect(ask(of)).rejects.toMatchObject(unavailable);
+      await deleteCustomer(using().context, using().scope, of.customerId);
+      await isOver(of);
+      expect(await read(of)).toMatchObject({ status: 'canceled' });
+      expect(await using().setUpIntents(of.customerId)).toMatchObject([{ status: 'canceled' }]);
+    });
+
+    it('is over if its customer was deleted before the processor knew of them [D14.273]', async () => {
+      const of = await subscriptionWith();
+      await using().fault({ call: 'customers.create', kind: 'drop_before', times: 1 });
+      await expect(ask(of)).rejects.toMatchObject(unavailable);
+      await deleteCustomer(using().context, using().scope, of.customerId);
+      expect(await ask(of, { giveUp: true })).toEqual({ outcome: 'over' });
+      expect(await using().setUpIntents(of.customerId)).toEqual([]);
+    });
+
+    it('is canceled although the processor repeats a refusal of a moment in which it worked on the card [D14.273]', async () => {
+      const of = await subscriptionWith();
+      await ask(of);
+      const refused = new Set<string>();
+      const context = using().contextWith((at) => ({
+        async cancelSetupIntent(id, call) {
+          if (refused.size === 0) refused.add(call.idempotencyKey);
+          if (!refused.has(call.idempotencyKey)) return at.cancelSetupIntent(id, call);
+          return { kind: 'rejected', status: 400, code: 'setup_intent_unexpected_state', param: undefined };
+        },
+      }));
+      await expect(ask(of, { giveUp: true }, context)).rejects.toMatchObject(unavailable);
+      expect(await ask(of, { giveUp: true }, context)).toEqual({ outcome: 'over' });
+      expect(await using().setUpIntents(of.customerId)).toMatchObject([{ status: 'canceled' }]);
+    });
+
+    it('goes on under the next key where another release has used one with other parameters [D14.273]', async () => {
+      const of = await subscriptionWith();
+      const context = using().contextWith((at) => ({
+        async createSetupIntent(input, call) {
+          if (!call.idempotencyKey.includes(':0:')) return at.createSetupIntent(input, call);
+          return { kind: 'rejected', status: 400, code: 'idempotency_error', param: undefined };
+        },
+      }));
+      expect(await ask(of, {}, context)).toEqual({ outcome: 'waits', clientSecret: secret });
+    });
 
     it('is saved where its customer was faster than the end [D14.259]', async () => {
       const of = await subscriptionWith();

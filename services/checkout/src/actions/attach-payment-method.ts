@@ -12,7 +12,7 @@ import { ensureProcessorCustomer } from './processor-customer.ts';
 import { refusalOf } from './processor-refusal.ts';
 import { retryPastStored500 } from './retry-past-stored-500.ts';
 
-type Needs = Pick<Context, 'database' | 'clock' | 'processors'>;
+type Needs = Pick<Context, 'database' | 'clock' | 'processors' | 'failpoint'>;
 
 /** Attaches a payment method to a customer; to the one that has it already, it changes nothing. */
 export async function attachPaymentMethod(

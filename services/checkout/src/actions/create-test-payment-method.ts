@@ -23,7 +23,7 @@ export interface TestPaymentMethodRequest {
 
 /** Makes a payment method from one of the sandbox's test cards; with a customer it is attached to it. */
 export async function createTestPaymentMethod(
-  context: Pick<Context, 'database' | 'clock' | 'processors'>,
+  context: Pick<Context, 'database' | 'clock' | 'processors' | 'failpoint'>,
   scope: Scope,
   request: TestPaymentMethodRequest,
 ): Promise<PaymentMethod> {

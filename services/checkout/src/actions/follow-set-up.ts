@@ -1,8 +1,10 @@
 import { type Scope, withTx } from '@eligo/postgres';
-import type { SetupOutcome } from '@eligo/processor';
+import type { Search, SetupOutcome } from '@eligo/processor';
 import type { Context } from '../context.ts';
+import type { Customer } from '../domain/customer.ts';
 import { isSettled, type SubscriptionSetUp } from '../domain/subscription-set-up.ts';
-import { findCustomer } from '../store/customers.ts';
+import { findCustomer, findProcessorCustomer } from '../store/customers.ts';
+import { findPaymentMethod } from '../store/payment-methods.ts';
 import { findChargeableCards } from '../store/session-payments.ts';
 import { noteSetupIntent } from '../store/setup-intents.ts';
 import { lockSetUp, moveSetUp, nameSetUp, takeNextSetUpTry } from '../store/subscription-set-ups.ts';
@@ -39,11 +41,9 @@ export async function followSetUp(
   if (port.isDown()) return undefined;
   const deadlineMs = performance.now() + context.budgets.callMs;
   const call: SetUpCall = { context, scope, port, setUp, deadlineMs };
-  const isDeleted = (await findCustomer(context.database, scope, setUp.customerId)) === undefined;
-  // What nobody has a secret of can be confirmed by nobody, if it was made at all.
-  if (isDeleted && setUp.processorSetupIntentId === null) return resultAfter(await cancelSetUp(call));
-  const ends = giveUp || setUp.isGivenUp || isExpired || isDeleted;
-  const known = await ask(call, ends);
+  const customer = await findCustomer(context.database, scope, setUp.customerId);
+  const ends = giveUp || setUp.isGivenUp || isExpired || customer === undefined;
+  const known = await ask(call, customer, ends);
   if (known === undefined) return undefined;
   switch (known.kind) {
     case 'succeeded':
@@ -73,9 +73,9 @@ function resultOf({ status, savedCardId, namedCardId }: SubscriptionSetUp): SetU
     : { outcome: 'over' };
 }
 
-async function ask(call: SetUpCall, ends: boolean): Promise<SetupOutcome | undefined> {
+async function ask(call: SetUpCall, customer: Customer | undefined, ends: boolean): Promise<SetupOutcome | undefined> {
   const { port, setUp } = call;
-  const made = setUp.processorSetupIntentId ?? (await create(call));
+  const made = setUp.processorSetupIntentId ?? (await create(call, customer));
   if (typeof made !== 'string') return made;
   // One that was never confirmed is canceled without being confirmed.
   const isToConfirm = setUp.status === 'beginning' && setUp.namedCardId !== null && !ends;
@@ -90,19 +90,33 @@ function isWaiting({ kind }: SetupOutcome): boolean {
 // How many answers of 500 that are stored under its keys one look passes by; the next look passes by more.
 const mostKeys = 4;
 
-// The name of the set-up intent at the processor, or why it has none. An answer that was lost is asked for again under the same key.
-async function create(call: SetUpCall): Promise<string | SetupOutcome | undefined> {
+// The name of the set-up intent at the processor, or why it has none. An answer that was lost is asked for again under the same key, with the same words: so the
+// customer and the card are named as they were, whether or not they are still there.
+async function create(call: SetUpCall, customer: Customer | undefined): Promise<string | SetupOutcome | undefined> {
   const { context, scope, port, setUp } = call;
-  const customer = await findCustomer(context.database, scope, setUp.customerId);
-  if (customer === undefined) return undefined;
-  const processorCustomerId = await ensureProcessorCustomer(context, scope, customer);
-  const card = await namedCard(call);
-  const input = { customer: processorCustomerId, paymentMethod: card };
-  const made = await underKeys(call, 'create', (options) => port.createSetupIntent(input, options));
+  const owner =
+    customer === undefined
+      ? await findProcessorCustomer(context.database, scope, setUp.customerId)
+      : await ensureProcessorCustomer(context, scope, customer);
+  // Its customer was deleted before the processor knew of them, so it has nothing.
+  if (owner === undefined) return { kind: 'rejected', status: 400, code: 'customer_deleted', param: undefined };
+  const card = setUp.namedCardId && (await findPaymentMethod(context.database, scope, setUp.namedCardId));
+  const input = {
+    customer: owner,
+    paymentMethod: card ? card.processorPaymentMethodId : undefined,
+    metadata: { setup_intent: setUp.setupIntentId },
+  };
+  const made = await underKeys(call, 'create', {
+    send: (options) => port.createSetupIntent(input, options),
+    // A 500 does not say that nothing was made.
+    look: () => port.findSetupIntent(owner, setUp.setupIntentId, timeLeft(call)),
+  });
   // Nothing is confirmed yet: a card that is refused here is refused for good.
   if (made?.kind === 'declined') return { kind: 'rejected', status: 402, code: made.code, param: undefined };
   if (made === undefined || !('setupIntentId' in made)) return made;
+  await context.failpoint('card_set_up.intent_created');
   await withTx(context.database, scope, (tx) => nameSetUp(tx, scope, setUp.subscriptionId, made.setupIntentId));
+  await context.failpoint('card_set_up.intent_named');
   return made.setupIntentId;
 }
 
@@ -114,39 +128,58 @@ async function namedCard({ context, scope, setUp }: SetUpCall): Promise<string |
 
 // A repeat is answered as the first request was, whatever the customer did since. So what is not certain is read.
 async function confirm(call: SetUpCall, id: string): Promise<SetupOutcome | undefined> {
-  const { port } = call;
+  const { context, port } = call;
   const paymentMethod = await namedCard(call);
   if (paymentMethod === undefined) return port.retrieveSetupIntent(id, timeLeft(call));
-  const confirmed = await underKeys(call, 'confirm', (options) =>
-    port.confirmSetupIntent(id, { paymentMethod }, options),
-  );
+  const confirmed = await underKeys(call, 'confirm', {
+    send: (options) => port.confirmSetupIntent(id, { paymentMethod }, options),
+  });
+  await context.failpoint('card_set_up.confirmed');
   const isCertain = confirmed === undefined || confirmed.kind === 'succeeded' || confirmed.kind === 'not_now';
   return isCertain || confirmed.kind === 'unknown' ? confirmed : port.retrieveSetupIntent(id, timeLeft(call));
 }
 
 async function cancel(call: SetUpCall, id: string): Promise<SetupOutcome | undefined> {
-  const { port } = call;
-  const canceled = await underKeys(call, 'cancel', (options) => port.cancelSetupIntent(id, options));
+  const { context, scope, port, setUp } = call;
+  const canceled = await underKeys(call, 'cancel', { send: (options) => port.cancelSetupIntent(id, options) });
+  await context.failpoint('card_set_up.canceled');
   if (canceled === undefined || canceled.kind !== 'rejected') return canceled;
   // Its customer was faster, or it is canceled already.
   const known = await port.retrieveSetupIntent(id, timeLeft(call));
-  return isWaiting(known) ? undefined : known;
+  if (!isWaiting(known)) return known;
+  // The processor was working on it, and is not any more. Under this key it repeats the refusal for a day.
+  await withTx(context.database, scope, (tx) => takeNextSetUpTry(tx, scope, setUp.subscriptionId, setUp.tries));
+  return undefined;
 }
 
 // As `retryPastStored500`, with the number of the key in the row: another process and a later look go on from it.
 async function underKeys(
   call: SetUpCall,
   what: 'create' | 'confirm' | 'cancel',
-  send: (options: { idempotencyKey: string; timeoutMs: number }) => Promise<SetupOutcome>,
+  {
+    send,
+    look,
+  }: {
+    readonly send: (options: { idempotencyKey: string; timeoutMs: number }) => Promise<SetupOutcome>;
+    /** Finds what a call that was answered with an error has made all the same. */
+    readonly look?: () => Promise<Search<SetupOutcome>>;
+  },
 ): Promise<SetupOutcome | undefined> {
   const { context, scope, setUp } = call;
   let { tries } = setUp;
   for (let passed = 0; passed < mostKeys; passed++) {
     const answer = await send({ idempotencyKey: `${setUp.setupIntentId}:${tries}:${what}`, ...timeLeft(call) });
-    if (!isStoredError(answer)) return answer;
+    if (!isUsedUp(answer)) return answer;
+    const found = await look?.();
+    if (found !== undefined && found.kind !== 'none') return found;
     tries = await withTx(context.database, scope, (tx) => takeNextSetUpTry(tx, scope, setUp.subscriptionId, tries));
   }
   return undefined;
+}
+
+// A release with other parameters may have used the key, too.
+function isUsedUp(answer: SetupOutcome): boolean {
+  return isStoredError(answer) || (answer.kind === 'rejected' && answer.code === 'idempotency_error');
 }
 
 // The customer is to act: with the card of the subscription, or with another one.
@@ -159,6 +192,8 @@ async function wait(
     if (before?.status === 'beginning') await moveSetUp(tx, scope, before, 'waiting', null);
     const status = known.kind === 'requires_action' ? 'processing' : 'requires_payment_method';
     await noteSetupIntent(tx, scope, setUp.setupIntentId, status);
+    await context.failpoint('card_set_up.before_wait_commit');
   });
+  await context.failpoint('card_set_up.waits');
   return known.clientSecret;
 }

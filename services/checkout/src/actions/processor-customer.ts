@@ -17,7 +17,7 @@ const PAUSE_MS = 50;
  * makes no second one. No name or address is sent: the processor needs none.
  */
 export async function ensureProcessorCustomer(
-  { database, processors }: Pick<Context, 'database' | 'processors'>,
+  { database, processors, failpoint }: Pick<Context, 'database' | 'processors' | 'failpoint'>,
   scope: Scope,
   customer: Customer,
 ): Promise<string> {
@@ -36,5 +36,6 @@ export async function ensureProcessorCustomer(
   }
   if (made.kind !== 'found') throw refusalOf(made, () => new Failure('internal'));
   const { customerId } = made;
+  await failpoint('customer.made');
   return withTx(database, scope, (tx) => noteProcessorCustomer(tx, scope, customer.id, customerId, processor.account));
 }

@@ -40,10 +40,11 @@ export async function setUpSubscription(
 }
 
 async function begin(
-  { database, processors, clock }: Context,
+  context: Context,
   scope: Scope,
   { subscriptionId, customerId, paymentMethodId, expiresInMs }: SubscriptionToSetUp,
 ): Promise<SubscriptionSetUp | undefined> {
+  const { database, processors, clock } = context;
   const customer = await findCustomer(database, scope, customerId);
   if (customer === undefined || customer.deletedAt !== null) return undefined;
   const { account } = processors.of(scope);
@@ -57,11 +58,14 @@ async function begin(
     ...{ processorAccount: account, processorSetupIntentId: null, status: 'beginning', tries: 0, isGivenUp: false },
     ...{ savedCardId: null, isExpired: false },
   };
-  return withTx(database, scope, async (tx) => {
+  const begun = await withTx(database, scope, async (tx) => {
     // Another request of the same subscription was faster.
     if (!(await insertSetUp(tx, scope, made, expiresInMs))) return findSetUp(tx, scope, subscriptionId);
     const createdAt = await timeOnClock(tx, scope, clock, customer.testClockId);
     await insertSetupIntent(tx, scope, { id: made.setupIntentId, customerId, paymentMethodId, createdAt }, account);
+    await context.failpoint('card_set_up.before_begin_commit');
     return made;
   });
+  await context.failpoint('card_set_up.begun');
+  return begun;
 }

@@ -29,7 +29,7 @@ export async function saveSetUpCard(call: SetUpCall, facts: SetupFacts): Promise
   if (found?.kind === 'rejected' && (isGone(found) || setUp.isExpired)) return cancelSetUp(call);
   if (found !== undefined && found.kind !== 'found') return undefined;
   const made = found && (await methodOf(call, found, facts));
-  return withTx(context.database, scope, async (tx) => {
+  const settled = await withTx(context.database, scope, async (tx) => {
     const before = await lockSetUp(tx, scope, setUp.subscriptionId);
     // Another process has settled it.
     if (before === undefined || isSettled(before)) return before;
@@ -41,21 +41,28 @@ export async function saveSetUpCard(call: SetUpCall, facts: SetupFacts): Promise
     await markSetUp(tx, scope, before.setupIntentId, id);
     const saved = await moveSetUp(tx, scope, before, 'saved', id);
     if (before.status === 'waiting') await appendCardSetUp(context.clock.now(), tx, scope, saved, id);
+    await context.failpoint('card_set_up.before_save_commit');
     return saved;
   });
+  await context.failpoint('card_set_up.saved');
+  return settled;
 }
 
 /** Records that a set-up was canceled, unless another process has settled it. */
-export function cancelSetUp({
+export async function cancelSetUp({
   context,
   scope,
   setUp,
 }: Pick<SetUpCall, 'context' | 'scope' | 'setUp'>): Promise<SubscriptionSetUp | undefined> {
-  return withTx(context.database, scope, async (tx) => {
+  const settled = await withTx(context.database, scope, async (tx) => {
     const before = await lockSetUp(tx, scope, setUp.subscriptionId);
     if (before === undefined || isSettled(before)) return before;
-    return moveToCanceled(tx, scope, before);
+    const canceled = await moveToCanceled(tx, scope, before);
+    await context.failpoint('card_set_up.before_end_commit');
+    return canceled;
   });
+  await context.failpoint('card_set_up.ended');
+  return settled;
 }
 
 async function moveToCanceled(tx: Tx, scope: Scope, setUp: SubscriptionSetUp): Promise<SubscriptionSetUp> {

@@ -33,7 +33,10 @@ async function followSome(context: Context, scope: Scope, { signal, accountsAtOn
   await eachAtOnce(due, { atOnce: Math.floor(atOnce.setUps / accountsAtOnce), signal }, async (subscriptionId) => {
     try {
       const setUp = await withTx(database, scope, (tx) => claimSetUp(tx, scope, subscriptionId));
-      if (setUp !== undefined) await followSetUp(context, scope, setUp, false);
+      if (setUp !== undefined) {
+        await context.failpoint('card_set_up.claimed');
+        await followSetUp(context, scope, setUp, false);
+      }
       followed += 1;
     } catch (error) {
       logger.error({ err: error, subscriptionId }, 'Failed to check the set-up of a subscription; will retry');

@@ -9,7 +9,12 @@ export async function findCustomer(db: Db, scope: Scope, id: string): Promise<Cu
   return row && customerOfRow(row);
 }
 
-/** The same, locked until the transaction ends. */
+/** What the processor calls a customer, a deleted one as well; undefined before it knows of them. */
+export async function findProcessorCustomer(db: Db, scope: Scope, id: string): Promise<string | undefined> {
+  return (await db.row(selectAtProcessor, scope, [id]))?.processor_customer_id ?? undefined;
+}
+
+/** A customer that was not deleted, locked until the transaction ends. */
 export async function lockCustomer(tx: Tx, scope: Scope, id: string): Promise<Customer | undefined> {
   const row = await tx.row(selectForUpdate, scope, [id]);
   return row && customerOfRow(row);
@@ -137,6 +142,11 @@ function customerOfRow(row: CustomerRow): Customer {
 const selectOne = scoped<CustomerRow>(
   'customers.find',
   `select ${columns} from checkout.customers where account_id = $1 and test_mode = $2 and id = $3 and deleted_at is null`,
+);
+
+const selectAtProcessor = scoped<{ processor_customer_id: string | null }>(
+  'customers.find_at_processor',
+  'select processor_customer_id from checkout.customers where account_id = $1 and test_mode = $2 and id = $3',
 );
 
 const selectForUpdate = scoped<CustomerRow>(
