@@ -12,8 +12,8 @@ const { ELIGO_TEST_SUBSCRIPTIONS, ELIGO_TEST_MONTHS } = process.env;
 describeMonths(
   'all-in-one',
   {
-    ...{ subscriptions: 16, months: 4, onEachClock: 8, clocksAtOnce: 2, kills: 4, mostPasses: 2 },
-    overdue: { subscriptions: 6, periods: 3, waves: 1 },
+    ...{ subscriptions: 12, months: 4, onEachClock: 6, clocksAtOnce: 2, kills: 4, mostPasses: 2 },
+    overdue: { subscriptions: 4, periods: 3, waves: 1 },
   },
   { seed: 1, withinMs: 120_000 },
 );

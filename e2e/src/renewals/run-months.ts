@@ -77,7 +77,7 @@ export async function runMonths(
   const [kills] = await Promise.all([
     killAlong(running, randomOf(seed), processor, planned, progress),
     going,
-    makeUp(running, waves, progress),
+    makeUp(running, waves, progress, wallClock),
   ]);
   await processor.forget();
   say(`all clocks at their end, ${seconds()} s`);

@@ -7,9 +7,9 @@ import type { Random } from '../chaos/random.ts';
 export interface WallClock {
   /** What the constellation is started with. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Sets it somewhere between the farthest back and the farthest ahead. */
+  /** Sets it somewhere between four hours before the farthest that it ever was, and there. */
   jump(random: Random): void;
-  /** Sets it as far ahead as it ever is: whatever a process held before a jump back is over a moment later. */
+  /** Sets it farther ahead than it ever was: no process holds anything any more, or waits to ask for a charge again. */
   goAhead(): void;
   /** How often it jumped. */
   readonly jumps: number;
@@ -17,12 +17,17 @@ export interface WallClock {
 }
 
 /** Longer than any lease, pause or deadline of a charge. */
-const farthestMs = 2 * 3_600_000;
+const rangeMs = 4 * 3_600_000;
+/** A charge whose outcome is unknown for hours, by a clock that jumped, is asked for again after a minute. */
+const correctionMs = 65_000;
+/** No subscription by the wall clock is to come to a period that its model does not have. */
+const mostMs = 8 * 24 * 3_600_000;
 
 export function wallClock(): WallClock {
   const folder = mkdtempSync(join(tmpdir(), 'eligo-clock-'));
   const path = join(folder, 'ahead-ms');
   let jumps = 0;
+  let farthestMs = rangeMs / 2;
   const set = (aheadMs: number) => {
     // In one step: a process never reads half of it.
     writeFileSync(`${path}.new`, String(aheadMs));
@@ -34,10 +39,13 @@ export function wallClock(): WallClock {
   return {
     environment: { NODE_OPTIONS: `--import=${preloaded.href}` },
     jump(random) {
-      set(random.between(-farthestMs, farthestMs));
+      set(farthestMs - random.between(0, rangeMs));
       jumps += 1;
     },
-    goAhead: () => set(farthestMs),
+    goAhead() {
+      farthestMs = Math.min(farthestMs + correctionMs, mostMs);
+      set(farthestMs);
+    },
     get jumps() {
       return jumps;
     },
