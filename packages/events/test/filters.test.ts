@@ -50,6 +50,11 @@ const start = (types: string[], more: Partial<ConsumeOptions> = {}) =>
 test.each([
   ['one type', ['item.changed'], 'eligo.alpha.*.item.changed'],
   ['types with words in common', both, narrow],
+  [
+    'what checkout takes of billing',
+    ['customer.subscription.updated', 'customer.subscription.deleted'],
+    'eligo.alpha.*.customer.subscription.>',
+  ],
   ['types with two words in common', ['a.item.changed', 'a.item.ended'], 'eligo.alpha.*.a.item.>'],
   ['a type that begins as another one', ['item.part', 'item.part.changed'], narrow],
   ['a type that another one begins as', ['item.part.changed', 'item.part'], narrow],
