@@ -255,12 +255,21 @@ it('sets what an account mails its customers, in both modes or in one [D14.192]'
   const update = (...options: string[]) => eligo('accounts', 'update', String(account), ...options);
   const set = async (...options: string[]) =>
     (await json('accounts', 'update', String(account), ...options)).notices as unknown;
-  const care = { merchantName: 'Care & Co', reminderDays: 7, manageUrl: 'https://care.example/account' };
+  const care = {
+    ...{ merchantName: 'Care & Co', reminderDays: 7, manageUrl: 'https://care.example/account' },
+    mailsInvoices: false,
+  };
   const all = ['--notice-name', 'Care & Co', '--notice-reminder-days', '7', '--notice-url', care.manageUrl];
   expect(await set(...all)).toEqual(['test', 'live'].map((mode) => ({ mode, notices: care })));
   expect(await set('--notice-reminder-days', 'none', '--notice-mode', 'live')).toEqual([
     { mode: 'live', notices: { ...care, reminderDays: null } },
   ]);
+  expect(await set('--notice-invoices', 'yes', '--notice-mode', 'test')).toEqual([
+    { mode: 'test', notices: { ...care, mailsInvoices: true } },
+  ]);
+  expect((await update('--notice-invoices', 'no', '--notice-mode', 'test')).out).toContain(
+    'test mode mails notices as Care & Co, reminders 7 days before, no paid invoices, https://care.example/account',
+  );
   expect(await set('--notice-name', 'none', '--notice-mode', 'test')).toEqual([{ mode: 'test', notices: null }]);
   expect((await update('--notice-reminder-days', '7', '--notice-mode', 'test')).code).toBe(1);
   expect((await update('--notice-url', 'http://care.example', '--notice-mode', 'live')).code).toBe(1);
@@ -268,6 +277,7 @@ it('sets what an account mails its customers, in both modes or in one [D14.192]'
     ['--notice-mode', 'live'],
     ['--notice-name', 'A', '--notice-mode', 'both'],
     ['--notice-reminder-days', 'soon'],
+    ['--notice-invoices', 'some'],
   ]) {
     expect((await update(...options)).code).toBe(2);
   }

@@ -370,6 +370,7 @@ create table notice_settings (
   updated_at timestamp(3) with time zone default now() not null,
   reminder_days smallint,
   manage_url text,
+  mails_invoices boolean default false not null,
   constraint notice_settings_pkey PRIMARY KEY (account_id, test_mode),
   constraint notice_settings_manage_url_check CHECK (((length(manage_url) <= 500) AND (manage_url ~ '^https://[^[:space:][:cntrl:]]+$'::text))),
   constraint notice_settings_merchant_name_check CHECK ((((length(merchant_name) >= 1) AND (length(merchant_name) <= 200)) AND (merchant_name !~ '[[:cntrl:]]'::text))),
@@ -668,12 +669,13 @@ create table subscription_mails (
   failure_code text,
   sent_at timestamp(3) with time zone,
   created_at timestamp(3) with time zone not null,
+  invoice_id text collate "C",
   constraint subscription_mails_pkey PRIMARY KEY (account_id, test_mode, id),
-  constraint one_mail_of_a_kind_and_time UNIQUE (account_id, test_mode, subscription_id, kind, about),
   constraint subscription_mails_account_id_test_mode_subscription_id_fkey FOREIGN KEY (account_id, test_mode, subscription_id) REFERENCES subscriptions(account_id, test_mode, id),
+  constraint paid_mail_names_its_invoice CHECK (((kind = 'paid'::text) = (invoice_id IS NOT NULL))),
   constraint pending_has_a_next_try CHECK (((status = 'pending'::text) = (next_try_at IS NOT NULL))),
   constraint sent_has_a_time CHECK (((status = 'sent'::text) = (sent_at IS NOT NULL))),
-  constraint subscription_mails_kind_check CHECK ((kind = ANY (ARRAY['trial_end'::text, 'renewal'::text, 'ended'::text]))),
+  constraint subscription_mail_kinds CHECK ((kind = ANY (ARRAY['trial_end'::text, 'renewal'::text, 'ended'::text, 'paid'::text]))),
   constraint subscription_mails_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sent'::text, 'failed'::text, 'dropped'::text]))),
   constraint subscription_mails_tries_check CHECK ((tries >= 0))
 );
@@ -683,6 +685,8 @@ create policy account_scope on subscription_mails for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 create policy finder_reads on subscription_mails for select to eligo_finder
   using (true);
+CREATE UNIQUE INDEX one_mail_of_a_kind_time_and_invoice ON billing.subscription_mails USING btree (account_id, test_mode, subscription_id, kind, about, COALESCE(invoice_id, ''::text));
+CREATE UNIQUE INDEX one_mail_of_a_paid_invoice ON billing.subscription_mails USING btree (account_id, test_mode, invoice_id) WHERE (invoice_id IS NOT NULL);
 CREATE INDEX subscription_mails_due ON billing.subscription_mails USING btree (next_try_at) WHERE (status = 'pending'::text);
 CREATE INDEX subscription_mails_due_of_account ON billing.subscription_mails USING btree (account_id, test_mode, next_try_at) WHERE (status = 'pending'::text);
 CREATE TRIGGER guard_subscription_mail BEFORE INSERT OR UPDATE ON billing.subscription_mails FOR EACH ROW EXECUTE FUNCTION guard_subscription_mail();
@@ -1335,6 +1339,13 @@ begin
   if tg_op = 'UPDATE' then
     if old.status <> 'pending' then
       raise exception 'mail % is %', old.id, old.status using errcode = 'check_violation', constraint = 'mails_end_once';
+    end if;
+    return new;
+  end if;
+  if new.kind = 'paid' then
+    if not exists (select 1 from invoices i where i.account_id = new.account_id and i.test_mode = new.test_mode and i.id = new.invoice_id
+        and i.subscription_id = new.subscription_id and i.status = 'paid' and i.paid_at = new.about) then
+      raise exception 'a mail is about what its invoice is' using errcode = 'check_violation', constraint = 'mail_of_what_is';
     end if;
     return new;
   end if;

@@ -7,6 +7,7 @@ export const noticeOptions = {
   'notice-name': { type: 'string' },
   'notice-reminder-days': { type: 'string' },
   'notice-url': { type: 'string' },
+  'notice-invoices': { type: 'string' },
   'notice-mode': { type: 'string' },
 } as const;
 
@@ -49,9 +50,9 @@ export async function updateNotices(
 /** The settings of a mode on one line. */
 export function noticeLine({ mode, notices }: NoticesOfMode): string {
   if (notices === null) return `${mode} mode mails no notices`;
-  const { merchantName, reminderDays, manageUrl } = notices;
+  const { merchantName, reminderDays, manageUrl, mailsInvoices } = notices;
   const reminders = reminderDays === null ? 'no reminders' : `reminders ${reminderDays} days before`;
-  return `${mode} mode mails notices as ${merchantName}, ${reminders}, ${manageUrl ?? 'no URL'}`;
+  return `${mode} mode mails notices as ${merchantName}, ${reminders}, ${mailsInvoices ? 'paid invoices' : 'no paid invoices'}, ${manageUrl ?? 'no URL'}`;
 }
 
 function changeOf(given: Given): NoticeChange {
@@ -64,7 +65,13 @@ function changeOf(given: Given): NoticeChange {
     merchantName: orNone('notice-name'),
     reminderDays: typeof days === 'string' ? Number(days) : days,
     manageUrl: orNone('notice-url'),
+    mailsInvoices: invoicesOf(given.text('notice-invoices')),
   };
+}
+
+function invoicesOf(text: string | undefined): boolean | undefined {
+  if (text === undefined || text === 'yes' || text === 'no') return text === undefined ? undefined : text === 'yes';
+  throw new UsageError('--notice-invoices must be yes or no');
 }
 
 function modesOf(text: string | undefined): ('test' | 'live')[] {

@@ -213,7 +213,7 @@ async function runNotices(on: Fixture): Promise<void> {
 // Of a trial that ends, and of a subscription that was dunned to its end.
 async function runSubscriptionMails(on: Fixture): Promise<void> {
   const { database, context } = on;
-  await changeNotices(database, scope, { merchantName: 'Care', reminderDays: 7 });
+  await changeNotices(database, scope, { merchantName: 'Care', reminderDays: 7, mailsInvoices: true });
   on.at(start);
   const call = callOf(scope);
   const clock = await createTestClock(context, call, { frozenTime: start, name: null });

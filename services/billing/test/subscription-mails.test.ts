@@ -291,7 +291,7 @@ it('the database refuses a second mail of a kind and time, one about what is not
        values ($1, true, $2, $3, $4, $5, 'pending', now(), now())`,
       [scope.accountId, newId('subscription_mail'), subscriptionId, kind, about],
     );
-  await expect(insert('trial_end', '2026-04-21')).rejects.toThrow('one_mail_of_a_kind_and_time');
+  await expect(insert('trial_end', '2026-04-21')).rejects.toThrow('one_mail_of_a_kind_time_and_invoice');
   for (const [kind, about] of [
     ['trial_end', '2026-04-22'],
     ['renewal', '2026-04-21'],

@@ -12,6 +12,7 @@ export interface NoticeChange {
   readonly merchantName?: string | null | undefined;
   readonly reminderDays?: number | null | undefined;
   readonly manageUrl?: string | null | undefined;
+  readonly mailsInvoices?: boolean | undefined;
 }
 
 /**
@@ -41,6 +42,7 @@ export async function noticesAfter(db: Db, scope: Scope, change: NoticeChange): 
     merchantName: checkName(merchantName),
     reminderDays: checkDays(changed(change.reminderDays, before?.reminderDays ?? null)),
     manageUrl: checkUrl(changed(change.manageUrl, before?.manageUrl ?? null)),
+    mailsInvoices: changed(change.mailsInvoices, before?.mailsInvoices ?? false),
   };
 }
 

@@ -4,12 +4,18 @@ import type { Context } from '../context.ts';
 import { subscriptionNoticeHtml, subscriptionNoticeSubject } from '../documents/subscription-notice-html.ts';
 import { renew } from '../domain/renewal.ts';
 import type { Subscription } from '../domain/subscription.ts';
-import { atPeriodEnd, goesOn, type UpcomingPeriod } from '../domain/subscription-notice.ts';
+import { atPeriodEnd, goesOn, type PaidPeriod, type UpcomingPeriod } from '../domain/subscription-notice.ts';
+import { loadInvoiceCharges } from '../store/invoice-charges.ts';
 import { findInvoice } from '../store/invoices.ts';
 import type { ClaimedMail } from '../store/mail-queue.ts';
-import { findNoticeSettings } from '../store/notice-settings.ts';
+import { findNoticeSettings, type NoticeSettings } from '../store/notice-settings.ts';
 import { pendingProrations } from '../store/prorations.ts';
-import { findSubscriptionMail, type SubscriptionMail, subscriptionMails } from '../store/subscription-mails.ts';
+import {
+  findSubscriptionMail,
+  type PaymentMail,
+  type SubscriptionMail,
+  subscriptionMails,
+} from '../store/subscription-mails.ts';
 import { findSubscription } from '../store/subscriptions.ts';
 import { eligibilityAt } from './judge-items.ts';
 import { dropped } from './mail-notice.ts';
@@ -17,7 +23,7 @@ import { absentAsNull, emailOf } from './payer.ts';
 import type { MailKind } from './send-mail.ts';
 
 /**
- * The mail that tells a customer that a trial ends, that another year begins, or that a subscription ended unpaid. It says what is so when it is sent, and goes to the
+ * The mail that tells a customer that a trial ends, that another year begins, that a subscription ended unpaid, or that an invoice was paid. It says what is so when it is sent, and goes to the
  * address that the customer has then: what has changed since then is mailed no more.
  */
 export const subscriptionMail: MailKind = {
@@ -31,8 +37,8 @@ export const subscriptionMail: MailKind = {
     ]);
     if (mail === undefined || subscription === undefined) throw new Error(`Mail ${id} has no subscription`);
     if (settings === undefined) return dropped('turned_off');
-    const { merchantName, reminderDays, manageUrl } = settings;
-    if (mail.kind !== 'ended' && reminderDays === null) return dropped('turned_off');
+    const { merchantName, manageUrl } = settings;
+    if (!isMailed(mail.kind, settings)) return dropped('turned_off');
     const event = await eventOf(context, scope, subscription, mail);
     if (event === undefined) return dropped('changed');
     const to = await emailOf(context, scope, subscription.customerId);
@@ -42,9 +48,29 @@ export const subscriptionMail: MailKind = {
   },
 };
 
-function eventOf(context: Context, scope: Scope, subscription: Subscription, { kind, about }: SubscriptionMail) {
-  if (kind === 'ended') return endOf(context, scope, subscription);
-  return upcomingPeriod(context, scope, subscription, kind, about);
+function isMailed(kind: (SubscriptionMail | PaymentMail)['kind'], settings: NoticeSettings): boolean {
+  if (kind === 'paid') return settings.mailsInvoices;
+  return kind === 'ended' || settings.reminderDays !== null;
+}
+
+function eventOf(context: Context, scope: Scope, subscription: Subscription, mail: SubscriptionMail | PaymentMail) {
+  if (mail.kind === 'paid') return paymentOf(context, scope, mail.invoiceId);
+  if (mail.kind === 'ended') return endOf(context, scope, subscription);
+  return upcomingPeriod(context, scope, subscription, mail.kind, mail.about);
+}
+
+async function paymentOf(context: Context, scope: Scope, invoiceId: string): Promise<PaidPeriod | undefined> {
+  const invoice = await findInvoice(context.database, scope, invoiceId);
+  if (invoice === undefined || invoice.paidAt === null) return undefined;
+  const charges = await loadInvoiceCharges(context.database, scope, invoiceId);
+  const cards = charges
+    .filter(({ status }) => status === 'succeeded')
+    .map(async ({ leg, amountCents, paymentMethodId }) => {
+      const [last4 = null] = (await lastDigitsOf(context, scope, [paymentMethodId])) ?? [];
+      return { leg, cents: amountCents, last4 };
+    });
+  const { paidAt: at, totalCents, pageUrl: invoiceUrl } = invoice;
+  return { kind: 'paid', at, cents: totalCents, cards: await Promise.all(cards), invoiceUrl };
 }
 
 // The partner may have collected it, or voided the invoice, since then.
@@ -76,12 +102,12 @@ async function upcomingPeriod(
 }
 
 // Of the cards that are charged; null if there is none.
-async function lastDigits(
-  context: Context,
-  scope: Scope,
-  { defaultPaymentMethodId, backupPaymentMethodId }: Subscription,
-): Promise<string[] | null> {
-  const ids = [defaultPaymentMethodId, backupPaymentMethodId].filter((id) => id !== null);
+function lastDigits(context: Context, scope: Scope, of: Subscription): Promise<string[] | null> {
+  const ids = [of.defaultPaymentMethodId, of.backupPaymentMethodId].filter((id) => id !== null);
+  return lastDigitsOf(context, scope, ids);
+}
+
+async function lastDigitsOf(context: Context, scope: Scope, ids: readonly string[]): Promise<string[] | null> {
   const caller = context.callerFor(scope);
   const cards = await Promise.all(ids.map((id) => absentAsNull(context.checkout.getPaymentMethod({ id }, { caller }))));
   const last4 = cards.flatMap((card) => (card?.card === undefined ? [] : [card.card.last4]));

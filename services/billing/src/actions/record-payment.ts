@@ -11,6 +11,7 @@ import { loadInvoiceCharges, settleInvoiceCharge } from '../store/invoice-charge
 import { lockInvoice, saveInvoice } from '../store/invoices.ts';
 import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { addFailureNotice } from './add-failure-notice.ts';
+import { announcePayments } from './announce-payments.ts';
 import { announceEnd } from './announce-period-end.ts';
 import { appendInvoiceEvent, appendSubscriptionEvent } from './billing-events.ts';
 import { endSubscription } from './end-subscription.ts';
@@ -119,6 +120,7 @@ async function recordPayment(
     return;
   }
   await appendInvoiceEvent(tx, scope, 'paid', saved, at);
+  await announcePayments(tx, scope, [saved]);
   const becomesActive = unpaidStatuses.has(subscription.status);
   const paid = await saveSubscription(tx, scope, subscription, {
     ...subscription,

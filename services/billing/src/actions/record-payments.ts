@@ -6,6 +6,7 @@ import type { Subscription } from '../domain/subscription.ts';
 import { settleInvoiceCharges } from '../store/invoice-charges.ts';
 import { lockInvoices, savePaidInvoices } from '../store/invoices.ts';
 import { lockSubscriptions, saveBilledSubscriptions } from '../store/subscription-groups.ts';
+import { announcePayments } from './announce-payments.ts';
 import { invoiceEvent } from './billing-events.ts';
 import type { ChargeOutcome } from './record-payment.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
@@ -61,6 +62,11 @@ export async function recordPayments(
           plain.map(({ invoice, paid }) => invoiceEvent(scope, 'paid', invoice.after, paid.charge.actingAt)),
         ),
         saveBilledSubscriptions(tx, scope, plain),
+        announcePayments(
+          tx,
+          scope,
+          plain.map(({ invoice }) => invoice.after),
+        ),
       ]);
       if (settled !== plain.length) throw new Error('A charge of an open invoice was recorded before');
       return new Set(plain.map(({ paid }) => paid));

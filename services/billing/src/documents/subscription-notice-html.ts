@@ -1,5 +1,5 @@
 import { dateInWords, dollars } from '@eligo/values';
-import type { AtPeriodEnd, SubscriptionNotice } from '../domain/subscription-notice.ts';
+import type { AtPeriodEnd, PaidPeriod, SubscriptionNotice } from '../domain/subscription-notice.ts';
 import { mailHtml, mailSubject } from './mail-html.ts';
 
 /** The subject of a mail about a subscription. */
@@ -9,7 +9,8 @@ export function subscriptionNoticeSubject(notice: SubscriptionNotice): string {
 
 /** Its body: what happens and when, and where to change that. */
 export function subscriptionNoticeHtml(notice: SubscriptionNotice): string {
-  const { kind, testMode, manageUrl: url } = notice;
+  const { kind, testMode } = notice;
+  const url = notice.kind === 'paid' ? notice.invoiceUrl : notice.manageUrl;
   const texts = [...textsOf(notice), ...(url === null ? [] : [whereTo[kind]])];
   return mailHtml({ title: titleOf(notice), testMode, texts, url });
 }
@@ -17,6 +18,7 @@ export function subscriptionNoticeHtml(notice: SubscriptionNotice): string {
 function titleOf(notice: SubscriptionNotice): string {
   const { merchantName } = notice;
   if (notice.kind === 'ended') return `Your subscription at ${merchantName} has ended`;
+  if (notice.kind === 'paid') return `Your payment to ${merchantName}`;
   const date = dateInWords(notice.at);
   return notice.kind === 'trial_end'
     ? `Your trial at ${merchantName} ends on ${date}`
@@ -31,6 +33,8 @@ function textsOf(notice: SubscriptionNotice): string[] {
     ];
   }
   const date = dateInWords(notice.at);
+  if (notice.kind === 'paid')
+    return [`You paid ${dollars(notice.cents)} for your subscription on ${date}.`, charged(notice.cards)];
   const begins = notice.kind === 'trial_end' ? `Your trial ends on ${date}.` : `Your subscription renews on ${date}.`;
   return [`${begins} ${what(notice.outcome)}`];
 }
@@ -50,6 +54,15 @@ function what(outcome: AtPeriodEnd): string {
   }
 }
 
+// The health card by its kind: who asks a plan for money sees what it has paid.
+function charged(cards: PaidPeriod['cards']): string {
+  const parts = cards.map(({ leg, cents, last4 }) => {
+    const card = leg === 'health' ? 'HSA or FSA card' : 'card';
+    return `${dollars(cents)} was charged to your ${card}${last4 === null ? '' : ` ending in ${last4}`}`;
+  });
+  return `${parts.join(', and ')}.`;
+}
+
 function cardsInWords(last4: readonly string[]): string {
   return last4.length === 1 ? `card ending in ${last4[0]}` : `cards ending in ${last4.join(' and ')}`;
 }
@@ -58,4 +71,5 @@ const whereTo: Readonly<Record<SubscriptionNotice['kind'], string>> = {
   trial_end: 'To change the card, or to cancel before that, open this page:',
   renewal: 'To change the card, or to cancel before that, open this page:',
   ended: 'To subscribe again, open this page:',
+  paid: 'The invoice lists each item and whether an HSA or FSA can pay for it. To view it, or to download a PDF for your plan, open this page:',
 };

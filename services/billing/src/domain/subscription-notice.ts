@@ -7,7 +7,17 @@ export type SubscriptionNotice = {
   readonly merchantName: string;
   readonly manageUrl: string | null;
   readonly testMode: boolean;
-} & (UpcomingPeriod | { readonly kind: 'ended'; readonly unpaidCents: Cents });
+} & (UpcomingPeriod | PaidPeriod | { readonly kind: 'ended'; readonly unpaidCents: Cents });
+
+/** What was paid, when, and with which cards. */
+export interface PaidPeriod {
+  readonly kind: 'paid';
+  readonly at: Date;
+  readonly cents: Cents;
+  readonly cards: readonly { readonly leg: 'health' | 'other'; readonly cents: Cents; readonly last4: string | null }[];
+  /** Where the invoice is shown with its items; null for one that has no page. */
+  readonly invoiceUrl: string | null;
+}
 
 /** What happens when a trial or a year ends. */
 export interface UpcomingPeriod {

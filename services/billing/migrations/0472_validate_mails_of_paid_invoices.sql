@@ -1,0 +1,2 @@
+alter table subscription_mails validate constraint paid_mail_names_its_invoice;
+alter table subscription_mails validate constraint subscription_mail_kinds;

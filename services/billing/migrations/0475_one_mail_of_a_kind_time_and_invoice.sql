@@ -1,0 +1,1 @@
+alter table subscription_mails drop constraint one_mail_of_a_kind_and_time;
