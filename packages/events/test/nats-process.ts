@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect as dial } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,6 +18,10 @@ export interface NatsProcess {
   kill(): Promise<void>;
   /** SIGTERM: writes its state. */
   stop(): Promise<void>;
+  /** SIGSTOP: its connections stay open, and nothing answers. */
+  freeze(): Promise<void>;
+  /** SIGCONT. */
+  thaw(): void;
   remove(): Promise<void>;
 }
 
@@ -56,11 +60,23 @@ export async function natsProcess(config?: (listen: string, store: string) => st
     },
     kill: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),
+    async freeze() {
+      child?.kill('SIGSTOP');
+      // The signal is sent; its threads run until each has seen it.
+      while (!(await threadStates(child?.pid)).every((state) => state === 'T')) await pause(1);
+    },
+    thaw: () => void child?.kill('SIGCONT'),
     async remove() {
       await end('SIGKILL');
       await rm(root, { recursive: true, force: true });
     },
   };
+}
+
+async function threadStates(pid: number | undefined): Promise<(string | undefined)[]> {
+  const threads = await readdir(`/proc/${pid}/task`);
+  const stats = threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/stat`, 'utf8'));
+  return (await Promise.all(stats)).map((stat) => /\) (\S)/.exec(stat)?.[1]);
 }
 
 async function answers(port: number, log: () => string): Promise<void> {
