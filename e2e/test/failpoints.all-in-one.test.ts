@@ -9,6 +9,8 @@ import { lostAnswers, runAnotherKeyWhileUnknown, runLostAnswer } from '../src/cr
 import { runPageCrash, runSetUpCrash } from '../src/crashes/run-page-crash.ts';
 import { runRefundCrash } from '../src/crashes/run-refund-crash.ts';
 import { renewalCrashes, runRenewalCrash, shortRenewalCrashes } from '../src/crashes/run-renewal-crash.ts';
+import { runSetUpCrash as runCardSetUpCrash } from '../src/crashes/run-set-up-crash.ts';
+import { setUpCrashes, shortSetUpCrashes } from '../src/crashes/set-up-crashes.ts';
 import { sharedRunningShops } from './failpoints.ts';
 
 // As many at once as there are running shops.
@@ -73,6 +75,14 @@ describe.concurrent('all-in-one, when the process is killed or answers are lost'
     it(
       `a renewal converges: ${crash.name} (${crash.failpoint}) [D14.93]`,
       () => onRunningShop((running) => runRenewalCrash(running, crash)),
+      180_000,
+    );
+  }
+
+  for (const crash of isLongRun ? setUpCrashes : shortSetUpCrashes) {
+    it(
+      `the card of a trial that is ${crash.way} is set up once or not at all: ${crash.name} (${crash.failpoint ?? 'no crash'}) [D14.273]`,
+      () => onRunningShop((running) => runCardSetUpCrash(running, crash)),
       180_000,
     );
   }

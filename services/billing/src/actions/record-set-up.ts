@@ -20,7 +20,7 @@ export interface CardOfSetUp {
  * subscription owes by then is charged to it. It is recorded once: a card that the partner clears afterwards is not made the default again.
  */
 export async function recordSetUp(
-  { clock }: Pick<Context, 'clock'>,
+  { clock, failpoint }: Pick<Context, 'clock' | 'failpoint'>,
   tx: Tx,
   scope: Scope,
   setUp: CardOfSetUp,
@@ -38,6 +38,7 @@ export async function recordSetUp(
   const saved = await saveSubscription(tx, scope, before, after);
   wakeWhenDue(tx, saved, at);
   await appendSubscriptionEvent(tx, scope, 'updated', saved, at);
+  await failpoint('set_up_outcome.before_record_commit');
 }
 
 // A card that the partner has named meanwhile stays, and the one that the subscription was created with stays away once the partner has cleared it.

@@ -11,12 +11,14 @@ import { recordSetUp } from './record-set-up.ts';
  * set-up, or goes on with it: there is one for each subscription, however often this is asked.
  */
 export async function secretOfSetUp(
-  { checkout }: Pick<Context, 'checkout'>,
+  { checkout, failpoint }: Pick<Context, 'checkout' | 'failpoint'>,
   call: Call,
   subscription: Subscription,
 ): Promise<string | undefined> {
   if (!needsSetUp(subscription)) return undefined;
-  return (await checkout.setUpSubscription(asked(subscription, false), call)).clientSecret;
+  const { clientSecret } = await checkout.setUpSubscription(asked(subscription, false), call);
+  await failpoint('set_up_outcome.asked');
+  return clientSecret;
 }
 
 /** Whether the end of the first period of a subscription depends on a card that its customer may have set up, and that is not known here yet. */
@@ -33,9 +35,11 @@ export async function endSetUpWait(context: Context, scope: Scope, subscription:
   const call = { caller: context.callerFor(scope), timeoutMs };
   const answer = await context.checkout.setUpSubscription(asked(subscription, true), call);
   const { paymentMethodId, namedPaymentMethodId } = answer;
+  await context.failpoint('set_up_outcome.answered');
   if (paymentMethodId === undefined) return subscription;
   const saved = { subscriptionId: subscription.id, paymentMethodId, namedPaymentMethodId };
   await withTx(context.database, scope, (tx) => recordSetUp(context, tx, scope, saved));
+  await context.failpoint('set_up_outcome.recorded');
   return (await findSubscription(context.database, scope, subscription.id)) ?? subscription;
 }
 
