@@ -8,6 +8,7 @@ import { chargeInvoice } from '../src/actions/charge-invoice.ts';
 import type { InvoiceCharge } from '../src/domain/invoice-charge.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { moveRefunded } from '../src/store/payment-intents.ts';
+import { takePaymentLocks } from '../src/store/payment-locks.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 
 let fixture: ChargingFixture;
@@ -200,6 +201,31 @@ describe("billing's operation", () => {
       expect(await attemptOf(charge)).toEqual({ status: 'succeeded', sends: 2 });
     },
   );
+
+  it('is charged once beside the shopper’s own payments with the same card, and neither waits for the other [D14.293]', async () => {
+    const charge = await newCharge();
+    const card = { ...(await fixture.card('hsa')), id: charge.paymentMethodId, customerId: charge.customerId };
+    const session = await fixture.mixedSession(card);
+    // Another payment of the customer holds the locks: a confirm would wait for it.
+    await withTx(fixture.database, fixture.scope, (tx) =>
+      takePaymentLocks(tx, fixture.scope, {
+        ...{ attemptId: newId('charge_attempt'), leaseMs: 60_000 },
+        ...{ customerId: charge.customerId, paymentMethodId: charge.paymentMethodId },
+      }),
+    );
+    expect((await ask(charge)).outcome).toBe('succeeded');
+    await fixture.test.admin('delete from checkout.payment_locks where id = any($1)', [
+      [charge.customerId, charge.paymentMethodId],
+    ]);
+    const second = { ...charge, operationId: newId('charge_attempt'), invoiceId: newId('invoice') };
+    const [confirmed, charged] = await Promise.all([fixture.confirm(session, card), ask(second)]);
+    expect([confirmed.session?.status, charged.outcome]).toEqual(['complete', 'succeeded']);
+    const taken = await fixture.test.admin<{ count: string }>(
+      `select count(*) from checkout.charge_attempts where payment_method_id = $1 and status = 'succeeded'`,
+      [charge.paymentMethodId],
+    );
+    expect(taken).toEqual([{ count: '3' }]);
+  });
 
   it('is refused an amount that no card can be charged, and no attempt is made', async () => {
     const charge = await newCharge();
