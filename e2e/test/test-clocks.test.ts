@@ -290,14 +290,16 @@ describe('a customer on a test clock', () => {
     const intentOf = (made: Json) => text(record(made, 'client_secret'), 'setup_secret').split('_secret_')[0];
     const passes = (made: Json) =>
       eligo.sandbox('POST', `/sandbox/authentications/${intentOf(made)}`, { outcome: 'success' });
+    const ofCustomer = async () =>
+      records((await api.get(`/v1/setup_intents?customer=${customer}`)).body, 'setup_intents');
     const asked = { setup_secret: expect.stringMatching(/^seti_.*_secret_/), payment_secret: null };
     const named = await create('set-up-one', { default_payment_method: card });
     expect(named).toMatchObject({ status: 'trialing', client_secret: asked });
     expect(await create('set-up-one', { default_payment_method: card })).toEqual(named);
     expect(await read(named)).toMatchObject({ status: 'trialing', client_secret: null });
     await passes(named);
-    const ofCustomer = async () =>
-      records((await api.get(`/v1/setup_intents?customer=${customer}`)).body, 'setup_intents');
+    // By the event of the processor: Eligo looks by itself after 15 s.
+    await waitUntil(async () => (await ofCustomer())[0]?.status === 'succeeded', { withinMs: 10_000 });
     expect(await create('set-up-one', { default_payment_method: card })).toMatchObject({ client_secret: null });
     expect(await ofCustomer()).toMatchObject([{ status: 'succeeded', payment_method: card }]);
     // The card is set up: another trial needs nothing more.

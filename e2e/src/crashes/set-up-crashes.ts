@@ -37,7 +37,7 @@ const lost = (way: SetUpWay, call: string, kind: string): SetUpCrash => ({
 /** Every named place of a set-up; some of them again on another way through. */
 export const setUpCrashes: readonly SetUpCrash[] = [
   inCheckout('made at the processor, not recorded', 'given', 'intent_created'),
-  inCheckout('confirmed, not recorded', 'asked', 'confirmed'),
+  inCheckout('confirmed, not recorded', 'plain', 'confirmed'),
   inBilling('saved, not recorded by billing', 'learned', 'answered'),
   inCheckout('about to be saved', 'given', 'before_save_commit'),
   { name: 'the processor’s customer made', way: 'given', component: 'checkout', failpoint: 'customer.made' },
@@ -47,7 +47,7 @@ export const setUpCrashes: readonly SetUpCrash[] = [
   inCheckout('made, not recorded', 'plain', 'intent_created'),
   inCheckout('recorded, not confirmed', 'asked', 'intent_named'),
   inCheckout('recorded, not confirmed', 'plain', 'intent_named'),
-  inCheckout('confirmed, not recorded', 'plain', 'confirmed'),
+  inCheckout('confirmed, not recorded', 'asked', 'confirmed'),
   inCheckout('about to be saved', 'plain', 'before_save_commit'),
   inCheckout('saved, not answered', 'plain', 'saved'),
   inCheckout('about to wait', 'given', 'before_wait_commit'),

@@ -14,6 +14,8 @@ const events = [
   'payment_intent.payment_failed',
   'payment_intent.succeeded',
   'payment_method.automatically_updated',
+  'setup_intent.canceled',
+  'setup_intent.succeeded',
   'refund.created',
   'refund.failed',
   'refund.updated',
