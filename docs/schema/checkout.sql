@@ -1066,6 +1066,17 @@ create table reviewers (
 grant insert, select on reviewers to eligo_checkout;
 grant update (revoked_at) on reviewers to eligo_checkout;
 
+create table sealing_keys (
+  key_id text collate "C" not null,
+  fingerprint bytea not null,
+  recorded_at timestamp(3) with time zone default now() not null,
+  constraint sealing_keys_pkey PRIMARY KEY (key_id),
+  constraint sealing_keys_fingerprint_check CHECK ((length(fingerprint) = 32)),
+  constraint sealing_keys_key_id_check CHECK (((length(key_id) >= 1) AND (length(key_id) <= 32)))
+);
+grant insert (key_id), insert (fingerprint) on sealing_keys to eligo_checkout;
+grant select on sealing_keys to eligo_checkout;
+
 create table session_discounts (
   account_id text collate "C" not null,
   test_mode boolean not null,

@@ -10,6 +10,7 @@ export {
 export { type AdminServer, startAdminServer } from './admin-server.ts';
 export { BoundedRequest } from './bounded-request.ts';
 export { buildService, type Service, type ServiceParts } from './build-service.ts';
+export { ForeignKeyring, keyringCheck, startWithKeyring } from './check-keyring.ts';
 export { collectStartGarbage } from './collect-start-garbage.ts';
 export type { BuiltService, ServiceComposition, ServiceContext } from './composition.ts';
 export { DiskWatch } from './disk-watch.ts';

@@ -4,7 +4,13 @@ import { openServiceProcessors, Recovery } from '@eligo/processor';
 import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
 import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import { implement } from '@eligo/rpc';
-import { declareFailpoints, operatorMigrations, type ServiceComposition, type ServiceContext } from '@eligo/service';
+import {
+  declareFailpoints,
+  operatorMigrations,
+  type ServiceComposition,
+  type ServiceContext,
+  startWithKeyring,
+} from '@eligo/service';
 import { openChargeGroups } from './actions/charge-groups.ts';
 import { openCreationFacts, openNewSessions } from './actions/create-session.ts';
 import { openPaymentTurns } from './actions/payment-turn.ts';
@@ -53,9 +59,10 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
     migrationSource('checkout', new URL('../migrations', import.meta.url)),
   ],
   settings: readCheckoutSettings,
-  build(service) {
+  async build(service) {
     const { database, clock, logger, callerFor, failpoint, settings } = service;
     const { budgets, pages, keyring } = settings;
+    const checkKeyring = await startWithKeyring(database, keyring, { sealed: 'answers for letters', logger });
     const recovery = new Recovery(() => service.wake(sweepChargesJob));
     const processors = openServiceProcessors(settings.processors, service, {
       beforeCall: () => refuseInsideTransaction('a call to the processor'),
@@ -101,6 +108,7 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
         settleCatalogTasks(context),
         pruneOldRows(context),
       ],
+      ready: { keyring: checkKeyring },
       async stop() {
         processors.close();
       },

@@ -2,8 +2,7 @@ import { eventsMigrations } from '@eligo/events';
 import { migrationSource } from '@eligo/postgres';
 import { WebhooksService } from '@eligo/proto/webhooks/v1/webhooks';
 import { implement } from '@eligo/rpc';
-import { declareFailpoints, operatorMigrations, type ServiceComposition } from '@eligo/service';
-import { ForeignKeyring, keyringCheck } from './actions/check-keyring.ts';
+import { declareFailpoints, operatorMigrations, type ServiceComposition, startWithKeyring } from '@eligo/service';
 import { keyOpener, secretBox } from './actions/secret-box.ts';
 import { readWebhooksSettings, type WebhooksSettings } from './config.ts';
 import { publicEvents } from './consumers/public-events.ts';
@@ -28,12 +27,7 @@ export const webhooksService: ServiceComposition<WebhooksSettings> = {
   ],
   settings: readWebhooksSettings,
   async build({ settings: { rules, keyring }, database, clock, logger, metrics, failpoint, traced, wake }) {
-    const checkKeyring = keyringCheck(database, keyring);
-    await checkKeyring().catch((error: unknown) => {
-      if (error instanceof ForeignKeyring) throw error;
-      // The database is away, or has not been migrated: readiness asks again.
-      logger.warn({ err: error }, 'Failed to compare the keyring with the database; not ready until it is compared');
-    });
+    const checkKeyring = await startWithKeyring(database, keyring, { sealed: 'webhook secrets', logger });
     const secrets = secretBox(keyring);
     const attempts = metrics.counter('webhook_attempts_total', 'Webhook delivery attempts by outcome', ['outcome']);
     const durations = metrics.histogram('webhook_attempt_seconds', 'Duration of webhook delivery attempts', [

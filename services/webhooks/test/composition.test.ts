@@ -3,10 +3,9 @@ import { type ConsumerDefinition, handleOnce } from '@eligo/events';
 import type { Scope } from '@eligo/postgres';
 import { WebhooksService } from '@eligo/proto/webhooks/v1/webhooks';
 import { client, generateComponentKeys, inProcessTransport, openIdentity } from '@eligo/rpc';
-import { buildService, createLogger, EnvironmentProblems, type Service } from '@eligo/service';
+import { buildService, createLogger, EnvironmentProblems, ForeignKeyring, type Service } from '@eligo/service';
 import { type TestDatabase, testDatabase, waitUntil } from '@eligo/testkit';
 import { afterAll, afterEach, beforeAll, expect, it, onTestFinished } from 'vitest';
-import { ForeignKeyring } from '../src/actions/check-keyring.ts';
 import { webhooksService } from '../src/service.ts';
 import { receiver, refundEvent, someScope } from './fixture.ts';
 

@@ -1,5 +1,5 @@
 import { openDatabase, withTx } from '@eligo/postgres';
-import { openKeyring } from '@eligo/service';
+import { keyringCheck, openKeyring } from '@eligo/service';
 import {
   growths,
   type Readings,
@@ -11,7 +11,6 @@ import {
 } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { beforeAll, expect, test } from 'vitest';
-import { keyringCheck } from '../src/actions/check-keyring.ts';
 import { claimDeliveries } from '../src/actions/claim-deliveries.ts';
 import { createEndpoint } from '../src/actions/create-endpoint.ts';
 import { deleteEndpoint } from '../src/actions/delete-endpoint.ts';
@@ -54,7 +53,7 @@ const scope = { accountId: seededAccount, testMode: true };
 async function run(place: TestDatabase): Promise<void> {
   // Beside other tests, a statement that says how it ran takes longer than the service's own bound expects.
   const database = place.open('webhooks', { statementTimeoutMs: 30_000 });
-  await keyringCheck(database, openKeyring(`k:${Buffer.alloc(32).toString('base64')}`))();
+  await keyringCheck(database, openKeyring(`k:${Buffer.alloc(32).toString('base64')}`), 'webhook secrets')();
   await runEndpoints(database);
   await runLists(database);
   await runFinders(database, place);

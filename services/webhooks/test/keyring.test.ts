@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { openKeyring } from '@eligo/service';
+import { ForeignKeyring, keyringCheck, openKeyring } from '@eligo/service';
 import { type TestDatabase, testDatabase } from '@eligo/testkit';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ForeignKeyring, keyringCheck } from '../src/actions/check-keyring.ts';
 import { webhooksService } from '../src/service.ts';
 
 let place: TestDatabase;
@@ -15,7 +14,7 @@ const key = () => randomBytes(32).toString('base64');
 
 it("refuses a keyring that is not the installation's, and takes one whose keys were rotated [D14.224]", async () => {
   const database = place.open('webhooks');
-  const check = (text: string) => keyringCheck(database, openKeyring(text))();
+  const check = (text: string) => keyringCheck(database, openKeyring(text), 'webhook secrets')();
   const first = `k1:${key()}`;
   const second = `k2:${key()}`;
   await check(first);
