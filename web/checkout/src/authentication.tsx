@@ -1,5 +1,5 @@
 import type { PageAuthentication } from '@eligo/contract';
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { FromBank } from '../fields/protocol.ts';
 import type { Language, Strings } from './strings.ts';
 import { loadStripe } from './stripe-js.ts';
@@ -19,7 +19,7 @@ export function Authentication(given: {
 }) {
   const { authentication, isSaved, language, strings, busy, onDone } = given;
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current?.focus(), []);
+  useLayoutEffect(() => heading.current?.focus(), []);
   return (
     <section class="authentication" aria-labelledby="authentication">
       <h2 id="authentication" ref={heading} tabIndex={-1}>

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Strings } from './strings.ts';
 
 /** Ends the session after a question: one touch too many must not end an order. */
@@ -8,7 +8,7 @@ export function CancelOrder(given: { strings: Strings; busy: boolean; onCancel: 
   const keep = useRef<HTMLButtonElement>(null);
   const open = useRef<HTMLButtonElement>(null);
   const wasAsking = useRef(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (isAsking) keep.current?.focus();
     else if (wasAsking.current) open.current?.focus();
     wasAsking.current = isAsking;

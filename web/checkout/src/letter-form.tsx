@@ -1,5 +1,5 @@
 import type { PageLetter } from '@eligo/contract';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Strings } from './strings.ts';
 
 type Field = 'condition' | 'reason' | 'provider';
@@ -26,7 +26,8 @@ export function LetterForm(given: {
   const [missing, setMissing] = useState<readonly string[]>([]);
   const form = useRef<HTMLFormElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current?.focus(), []);
+  // With what is drawn, so that a screen reader goes on from here.
+  useLayoutEffect(() => heading.current?.focus(), []);
   const submit = () => {
     if (busy) return;
     const absent: string[] = fields.flatMap(({ name, isRequired }) =>

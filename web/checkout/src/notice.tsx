@@ -1,5 +1,5 @@
 import type { PageView } from '@eligo/contract';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { money } from './format.ts';
 import type { PageError } from './page-api.ts';
 import type { Language, Strings } from './strings.ts';
@@ -19,7 +19,7 @@ export function Notice(given: {
   // What came of an earlier try is past while the bank asks. A request that failed is not.
   const isPast = problem === undefined && view.authentication !== null;
   const isShown = said !== undefined && phase === 'idle' && !isPast;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (isShown) place.current?.focus();
   }, [isShown]);
   if (!isShown) return null;

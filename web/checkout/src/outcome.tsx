@@ -1,5 +1,5 @@
 import type { PageView } from '@eligo/contract';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { InvoiceDocuments } from './invoice-documents.tsx';
 import type { Strings } from './strings.ts';
 
@@ -55,7 +55,7 @@ export function Missing({ strings }: { strings: Strings }) {
 
 function useFocus(takesFocus: boolean) {
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (takesFocus) heading.current?.focus();
   }, [takesFocus]);
   return heading;

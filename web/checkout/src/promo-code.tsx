@@ -1,5 +1,5 @@
 import type { PageView } from '@eligo/contract';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { money } from './format.ts';
 import type { Language, Strings } from './strings.ts';
 
@@ -21,7 +21,7 @@ export function PromoCode(given: {
   const input = useRef<HTMLInputElement>(null);
   const remove = useRef<HTMLButtonElement>(null);
   // What had the focus is gone once the order is priced anew.
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (changed) (entered === null ? input : remove).current?.focus();
   }, [changed, entered]);
   const change = async (wanted: string | null) => {
