@@ -22,7 +22,7 @@ const windowSeconds = 130;
 const again = unscoped<{ event_id: string; state: 'asked' | 'too_recent' }>(
   'events.publish_again',
   `with found as (
-     select event_id, exists (select from outbox_queue q where q.event_id = o.event_id) as is_queued,
+     select event_id, exists (select from outbox_queue q where q.event_id = o.event_id offset 0) as is_queued,
             coalesce(published_at > clock_timestamp() - make_interval(secs => $2), false) as is_marked
      from outbox o where event_id = any($1) and payload is not null
    ), recent as (

@@ -143,7 +143,7 @@ const standing = scoped<CaptureStandingRow & { session_id: string; has_tenders: 
   'checkout.capture_standings',
   `select s.id as session_id, ${captureStandingColumns},
      exists (select from checkout.line_tenders t
-       where t.account_id = $1 and t.test_mode = $2 and t.session_id = s.id) as has_tenders
+       where t.account_id = $1 and t.test_mode = $2 and t.session_id = s.id offset 0) as has_tenders
    from checkout.sessions s where s.account_id = $1 and s.test_mode = $2 and s.id = any($3::text[])`,
 );
 

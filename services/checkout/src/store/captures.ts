@@ -58,9 +58,9 @@ export interface CaptureStandingRow {
 export const captureStandingColumns = `s.captured_tax_cents, s.captured_shipping_cents, s.captured_discount_cents,
      (select count(*) from checkout.captures c where c.account_id = $1 and c.test_mode = $2 and c.session_id = s.id) as captures,
      exists (select from checkout.captures c
-       where c.account_id = $1 and c.test_mode = $2 and c.session_id = s.id and c.status = 'pending') as is_capturing,
+       where c.account_id = $1 and c.test_mode = $2 and c.session_id = s.id and c.status = 'pending' offset 0) as is_capturing,
      exists (select from checkout.payment_plans p
-       where p.account_id = $1 and p.test_mode = $2 and p.session_id = s.id and p.state in ('running', 'releasing')) as is_paying`;
+       where p.account_id = $1 and p.test_mode = $2 and p.session_id = s.id and p.state in ('running', 'releasing') offset 0) as is_paying`;
 
 export function captureStandingOf(row: CaptureStandingRow): CaptureStanding {
   return {

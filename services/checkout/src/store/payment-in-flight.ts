@@ -12,10 +12,10 @@ const select = scoped<{ id: string }>(
   `select w.id from unnest($3::text[]) as w (id)
    where exists (
      select from checkout.payment_plans p
-     where p.account_id = $1 and p.test_mode = $2 and p.session_id = w.id and p.state in ('running', 'releasing')
+     where p.account_id = $1 and p.test_mode = $2 and p.session_id = w.id and p.state in ('running', 'releasing') offset 0
    ) or exists (
      select from checkout.charge_attempts a
      where a.account_id = $1 and a.test_mode = $2 and a.purpose = 'session' and a.subject_id = w.id
-       and a.status in ('created', 'sending', 'unknown')
+       and a.status in ('created', 'sending', 'unknown') offset 0
    )`,
 );

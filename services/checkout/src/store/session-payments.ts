@@ -94,7 +94,7 @@ const factsOf = (
      exists (
        select from checkout.charge_attempts a
        where a.account_id = $1 and a.test_mode = $2 and a.purpose = 'session' and a.subject_id = w.session_id
-         and a.status in ('created', 'sending', 'unknown', 'succeeded')
+         and a.status in ('created', 'sending', 'unknown', 'succeeded') offset 0
      ) as has_live
    from ${wanted}
    left join checkout.sessions s on s.account_id = $1 and s.test_mode = $2 and s.id = w.session_id

@@ -201,7 +201,7 @@ const awaited = scoped<{ awaited: number }>(
       and (l.at >= (select date_trunc('second', f.begins_at) from refunds.ledger_feeds f where f.account_id = $1 and f.test_mode = $2
              and f.processor = $3 and f.processor_account = $4)
         or exists (select from refunds.processor_transactions m where m.account_id = $1 and m.test_mode = $2 and m.processor = $3
-             and m.processor_account = $4 and m.id = l.id))`,
+             and m.processor_account = $4 and m.id = l.id offset 0))`,
 );
 const noted = scoped<never>(
   'payouts.save_noted',

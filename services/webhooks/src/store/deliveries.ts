@@ -189,7 +189,7 @@ const record = scoped<{ id: string }>(
        from result r
       where ${here('d')} and d.endpoint_id = r.endpoint_id and d.id = r.id and d.status = 'pending'
         and (r.error is null or exists (
-          select 1 from webhooks.lanes l where ${here('l')} and l.endpoint_id = r.endpoint_id and l.epoch = r.epoch
+          select 1 from webhooks.lanes l where ${here('l')} and l.endpoint_id = r.endpoint_id and l.epoch = r.epoch offset 0
         ))
    )
    select id from cleared`,
