@@ -205,7 +205,7 @@ interface Delivery {
 }
 
 /** As many effects as one transaction may take together; a few milliseconds of locks. */
-const largestBatch = 32;
+const largestBatch = 64;
 /** What waits here must be acknowledged within the consumer's deadline. */
 const mostWaiting = 64;
 

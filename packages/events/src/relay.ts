@@ -130,7 +130,7 @@ export function startRelay(options: RelayOptions): Relay {
       if (isRefused) await rest(Math.min(RETRY_MS * 2 ** (refusedInRow - 1), LONGEST_RETRY_MS), incarnation, isOver);
       else if (!isFull && repairMs !== 0) await waker.wait(repairMs ?? POLL_MS);
       // Under load more events have come meanwhile: a batch of them costs little more than one.
-      if (!isFull && rows.length > 0 && repairMs === undefined) await gather(begun);
+      if (!isFull && rows.length > 0 && repairMs === undefined) await gather(begun, rows.length);
     }
   }
 
@@ -159,11 +159,17 @@ const RETRY_MS = 500;
 /** What a stream without room for events costs: a line of the log every five seconds. */
 const LONGEST_RETRY_MS = 5_000;
 const INSPECT_MS = 10_000;
-/** The least time from batch to batch while events keep coming. The first event after a pause is published at once. */
+/**
+ * The least time from batch to batch while events keep coming, and the most that a batch of many events makes of it. Each batch costs its consumers a
+ * transaction: at 800 events a second, batches of 50 ms take a tenth less of a confirm's processor time than those of 20. The first event after a pause is published at once.
+ */
 const GATHER_MS = 20;
+const LONGEST_GATHER_MS = 50;
+const GATHER_MS_PER_EVENT = 2;
 
-async function gather(begun: number): Promise<void> {
-  const restMs = begun + GATHER_MS - performance.now();
+async function gather(begun: number, events: number): Promise<void> {
+  const gatherMs = Math.min(Math.max(GATHER_MS, events * GATHER_MS_PER_EVENT), LONGEST_GATHER_MS);
+  const restMs = begun + gatherMs - performance.now();
   if (restMs > 0) await new Promise((resolve) => setTimeout(resolve, restMs));
 }
 

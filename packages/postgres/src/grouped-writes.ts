@@ -12,8 +12,6 @@ export interface GroupedWritesOptions<Item, Result> {
   /** Writes one item in its own transaction, in the context of its request. By default the item is a group of one. */
   writeAlone?(scope: Scope, item: Item): Promise<Result>;
   /** As for groups of any kind. */
-  readonly gathers?: boolean;
-  /** As for groups of any kind. */
   idOf?(item: Item): string;
 }
 
@@ -28,14 +26,13 @@ export type GroupedWrites<Item, Result> = Groups<Item, Result>;
 export function openGroupedWrites<Item, Result>(
   options: GroupedWritesOptions<Item, Result>,
 ): GroupedWrites<Item, Result> {
-  const { database, writeGroup, gathers = false, idOf } = options;
+  const { database, writeGroup, idOf } = options;
   const { writeAlone = (scope, item) => writeGroupOfOne(options, scope, item) } = options;
   return openGroups<Item, Result>({
     together: (scope, items) =>
       withTx(database, scope, (tx) => allOrNone(writeGroup(tx, scope, items)), { lockTimeoutMs: maxWaitMs }),
     alone: writeAlone,
     isRepeatable: false,
-    gathers,
     ...(idOf === undefined ? {} : { idOf }),
   });
 }

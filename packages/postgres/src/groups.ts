@@ -10,16 +10,18 @@ export interface GroupOptions<Item, Result> {
   alone(scope: Scope, item: Item): Promise<Result>;
   /** Whether an item whose outcome is unknown may be carried out again, as a read may. */
   readonly isRepeatable: boolean;
-  /** Whether the first item waits for others that are submitted in the same turn of the event loop, as those of a batch are. */
-  readonly gathers?: boolean;
   /** By what an item is expected; without it items are not. */
   idOf?(item: Item): string;
 }
 
 /** Items of one kind; concurrent ones are carried out together. */
-export interface Groups<Item, Result> {
+export interface Groups<Item, Result> extends Expecting {
   /** Resolves with the item's own result. */
   submit(scope: Scope, item: Item): Promise<Result>;
+}
+
+/** What a call to a peer leads to, such as the charge to its settlement: items that go through the same steps stay together. */
+export interface Expecting {
   /** Says that the item of this id comes soon: those of its account and mode that come before it wait for it, `maxGatherMs` at most. */
   expect(scope: Scope, id: string): void;
   /** Says that an expected item does not come. */
@@ -31,12 +33,12 @@ export const maxGroupSize = 16;
 /** How long a group waits for the one before it: a connection that has fallen silent holds up its own group alone. */
 export const maxWaitMs = 100;
 /** How long a group waits for items that are expected: answers of the processor to calls that were made together come within a few milliseconds. */
-export const maxGatherMs = 20;
+export const maxGatherMs = 10;
 /** How many items of an account and mode may wait for a group. Further items are carried out alone and wait for a connection, as any statement does. */
 const maxWaiting = 256;
 
 /**
- * Items that one account and mode submits while its last ones are in flight are carried out together. A single item is carried out alone, immediately, or with those of its turn if the kind gathers. If
+ * Items that one account and mode submits in one turn of the event loop, or while its last ones are in flight, are carried out together. A single item is carried out alone. If
  * a group fails, each of its items is carried out alone, so no item fails because of another; but if its connection is lost, items that are not
  * repeatable fail with it, since they may have been committed. All waiting items are then carried out alone, so none waits for the timeouts of earlier
  * groups. Accounts do not wait for each other.
@@ -50,8 +52,8 @@ export function openGroups<Item, Result>(options: GroupOptions<Item, Result>): G
   const outside = AsyncLocalStorage.snapshot();
 
   // Never rejects: the submitters get each failure.
-  async function workOff(key: string, scope: Scope, first: Promise<unknown>): Promise<void> {
-    await settledOrTimedOut([first]);
+  async function workOff(key: string, scope: Scope): Promise<void> {
+    await endOfTurn();
     for (;;) {
       if (!isComplete(key)) await gathered(key);
       const group = lines.get(key)?.splice(0, maxGroupSize) ?? [];
@@ -89,21 +91,16 @@ export function openGroups<Item, Result>(options: GroupOptions<Item, Result>): G
     forget: (scope, id) => forget(keyOf(scope), id),
     async submit(scope, item) {
       const key = keyOf(scope);
-      const line = lines.get(key);
-      if (line === undefined && options.gathers !== true) {
-        lines.set(key, []);
-        const done = options.alone(scope, item);
-        outside(() => void workOff(key, scope, done));
-        return done;
-      }
-      const waiting = line ?? [];
-      if (line === undefined) {
+      let waiting = lines.get(key);
+      if (waiting === undefined) {
+        waiting = [];
         lines.set(key, waiting);
-        outside(() => void workOff(key, scope, endOfTurn()));
+        outside(() => void workOff(key, scope));
       }
       if (waiting.length >= maxWaiting) return options.alone(scope, item);
+      const line = waiting;
       const turn = await new Promise<Turn<Result>>((resolve, reject) => {
-        waiting.push({ item, resolve, reject });
+        line.push({ item, resolve, reject });
         const id = options.idOf?.(item);
         if (id !== undefined) forget(key, id);
       });

@@ -14,7 +14,7 @@ export {
 } from './errors.ts';
 export { type GroupedReads, openGroupedReads } from './grouped-reads.ts';
 export { type GroupedWrites, type GroupedWritesOptions, openGroupedWrites } from './grouped-writes.ts';
-export { type Groups, maxGatherMs, maxGroupSize, openGroups } from './groups.ts';
+export { type Expecting, type Groups, maxGatherMs, maxGroupSize, openGroups } from './groups.ts';
 export {
   afterKeyLock,
   type Claim,

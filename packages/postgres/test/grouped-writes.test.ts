@@ -23,13 +23,12 @@ interface Written {
 }
 
 /** Things by their ids, written alone or together; `hold` delays what is written alone until the test lets it go. */
-function openThings({ hold = async (_id: string): Promise<void> => undefined, refuse = '', gathers = false } = {}) {
+function openThings({ hold = async (_id: string): Promise<void> => undefined, refuse = '' } = {}) {
   const groups: string[][] = [];
   const put = (tx: Tx, of: Scope, id: string) => tx.execute(insert, of, [id, 1]);
   const writes = openGroupedWrites<string, Written>({
     database,
-    gathers,
-    ...(gathers ? { idOf: (id: string) => id } : {}),
+    idOf: (id) => id,
     async writeGroup(tx, of, ids) {
       groups.push([...ids]);
       for (const id of ids) await put(tx, of, id);
@@ -60,8 +59,8 @@ function gate() {
 }
 
 describe('writes of one account', () => {
-  it('of a kind that gathers are written together with those of their turn, the first included, and alone when one comes alone', async () => {
-    const { groups, writes } = openThings({ gathers: true });
+  it('that come in one turn of the event loop are written together, the first included, and one that comes alone is written alone', async () => {
+    const { groups, writes } = openThings();
     const ids = Array.from({ length: 20 }, (_, at) => `id-${at}`);
     const written = await Promise.all(ids.map((id) => writes.submit(scope, id)));
     expect(written.every(({ how }) => how === 'together')).toBe(true);
@@ -71,7 +70,7 @@ describe('writes of one account', () => {
   });
 
   it('wait for those that are expected, until these have come or are known not to come', async () => {
-    const { groups, writes } = openThings({ gathers: true });
+    const { groups, writes } = openThings();
     for (const id of ['b', 'c', 'gone']) writes.expect(scope, id);
     writes.expect(others, 'of another account');
     const first = writes.submit(scope, 'a');
@@ -88,7 +87,7 @@ describe('writes of one account', () => {
   });
 
   it('do not wait for what is expected when they are sixteen already', async () => {
-    const { groups, writes } = openThings({ gathers: true });
+    const { groups, writes } = openThings();
     const ids = Array.from({ length: 16 }, (_, at) => `id-${at}`);
     writes.expect(scope, 'late');
     const written = ids.map((id) => writes.submit(scope, id));
@@ -99,7 +98,7 @@ describe('writes of one account', () => {
   });
 
   it('are written without what is expected and does not come', async () => {
-    const { groups, writes } = openThings({ gathers: true });
+    const { groups, writes } = openThings();
     writes.expect(scope, 'late');
     const written = await Promise.all(['a', 'b'].map((id) => writes.submit(scope, id)));
     expect(written.every(({ how }) => how === 'together')).toBe(true);
@@ -107,7 +106,7 @@ describe('writes of one account', () => {
     expect(groups).toEqual([['a', 'b']]);
   });
 
-  it('are written alone and at once when they come one after the other', async () => {
+  it('are written alone when they come one after the other', async () => {
     const { groups, writes } = openThings();
     for (const id of ['a', 'b']) expect(await writes.submit(scope, id)).toMatchObject({ how: 'alone' });
     expect(groups).toEqual([]);
@@ -130,6 +129,7 @@ describe('writes of one account', () => {
     const { open, hold } = gate();
     const { groups, writes } = openThings({ hold });
     const first = writes.submit(scope, 'first');
+    await turn();
     const joined = ['a', 'b', 'c'].map((id) => writes.submit(scope, id));
     open();
     expect(await first).toMatchObject({ how: 'alone' });
@@ -145,7 +145,9 @@ describe('writes of one account', () => {
     const { open, hold } = gate();
     const { groups, writes } = openThings({ hold });
     const ids = Array.from({ length: 34 }, (_, index) => `t${index}`);
-    const all = ['first', ...ids].map((id) => writes.submit(scope, id));
+    const first = writes.submit(scope, 'first');
+    await turn();
+    const all = [first, ...ids.map((id) => writes.submit(scope, id))];
     open();
     await Promise.all(all);
     expect(groups.map(({ length }) => length)).toEqual([16, 16, 2]);
@@ -156,7 +158,9 @@ describe('writes of one account', () => {
     const { open, hold } = gate();
     const { groups, writes } = openThings({ hold });
     const ids = Array.from({ length: 256 }, (_, index) => `t${index}`);
-    const all = ['first', ...ids].map((id) => writes.submit(scope, id));
+    const first = writes.submit(scope, 'first');
+    await turn();
+    const all = [first, ...ids.map((id) => writes.submit(scope, id))];
     expect(await writes.submit(scope, 'one more')).toMatchObject({ how: 'alone' });
     open();
     await Promise.all(all);
@@ -168,6 +172,7 @@ describe('writes of one account', () => {
     const { open, hold } = gate();
     const { writes } = openThings({ hold, refuse: 'b' });
     const first = writes.submit(scope, 'first');
+    await turn();
     const joined = ['a', 'b', 'c'].map((id) => request.run(`request ${id}`, () => writes.submit(scope, id)));
     open();
     await first;
@@ -182,6 +187,7 @@ describe('writes of one account', () => {
     const { open, hold } = gate();
     const { writes } = openThings({ hold });
     const first = writes.submit(scope, 'first');
+    await turn();
     const joined = ['a', 'taken', 'c'].map((id) => writes.submit(scope, id));
     open();
     await first;
@@ -195,6 +201,7 @@ describe('writes of one account', () => {
     const { open, hold } = gate();
     const { writes } = openThings({ hold });
     const first = writes.submit(scope, 'first');
+    await turn();
     const joined = ['a', 'held'].map((id) => writes.submit(scope, id));
     // It may be refused before the transaction below has heard of its own commit.
     const refused = expect(joined[1]).rejects.toMatchObject({ code: '23505' });
@@ -211,6 +218,7 @@ describe('writes of one account', () => {
     const { open, hold } = gate();
     const { writes } = openThings({ hold });
     const first = writes.submit(scope, 'first');
+    await turn();
     const joined = ['a', 'b'].map((id) => writes.submit(scope, id));
     for (const written of await Promise.all(joined)) expect(written).toMatchObject({ how: 'together' });
     expect(await storedThings(on)).toEqual(['a', 'b']);
@@ -227,6 +235,7 @@ describe('writes of one account', () => {
     const { open, hold } = gate();
     const { writes } = openThings({ hold });
     const first = writes.submit(scope, 'first');
+    await turn();
     const group = ['slow', ...Array.from({ length: 15 }, (_, index) => `t${index}`)];
     const joined = Promise.allSettled(group.map((id) => writes.submit(scope, id)));
     const waiting = ['a', 'b'].map((id) => writes.submit(scope, id));

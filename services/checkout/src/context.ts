@@ -99,8 +99,6 @@ export interface ChargeGroups {
   readonly claims: GroupedWrites<GroupedClaim, Claimed>;
   /** Begins charges of invoices. Returns and fails as each alone does. */
   readonly invoiceClaims: GroupedWrites<InvoiceClaim, InvoiceClaimed>;
-  /** As `fences`, for charges of invoices, which come in batches. */
-  readonly invoiceFences: GroupedWrites<AttemptToSend, ChargeAttempt | undefined>;
   /** False, with nothing written, for one that is to be settled from its rows: it came alone, or is settled already. */
   readonly invoiceSettlements: GroupedWrites<InvoiceSettlement, boolean>;
   /** What the page of a session shows; undefined where there is no such session. */

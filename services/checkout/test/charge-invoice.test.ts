@@ -10,6 +10,7 @@ import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { moveRefunded } from '../src/store/payment-intents.ts';
 import { takePaymentLocks } from '../src/store/payment-locks.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
+import { oneByOne } from './one-by-one.ts';
 
 let fixture: ChargingFixture;
 beforeAll(async () => {
@@ -100,23 +101,7 @@ describe('charges of invoices that come together', () => {
     const database = fixture.test.open('checkout', { max: 8, onStatement: (name) => sent.push(name) });
     const { context, scope } = fixture;
     const { budgets, clock } = context;
-    let [first, last] = [0, 0];
-    const answered: (() => void)[] = [];
-    // Each goes on in a turn of the event loop of its own, once all are answered.
-    const failpoint = async (name: string) => {
-      if (name !== at) return;
-      const turn = new Promise<void>((resolve) => answered.push(resolve));
-      if (answered.length === charges.length) void oneByOne();
-      await turn;
-    };
-    const oneByOne = async () => {
-      first = performance.now();
-      for (const goOn of answered) {
-        goOn();
-        for (const _turn of [1, 2, 3]) await new Promise((resolve) => setImmediate(resolve));
-      }
-      last = performance.now();
-    };
+    const { failpoint, spentMs } = oneByOne(at, charges.length);
     const groups = openChargeGroups({ database, clock, failpoint, budgets });
     const results = await Promise.all(
       charges.map((charge) => chargeInvoice({ ...context, database, failpoint, groups }, scope, charge)),
@@ -125,7 +110,7 @@ describe('charges of invoices that come together', () => {
     const count = sent.filter((one) => one.startsWith(`${statement}:`)).length;
     // On a machine that is busy for longer than they wait there are as many more.
     expect(count).toBeGreaterThan(0);
-    expect(count).toBeLessThanOrEqual(1 + Math.floor((last - first) / maxGatherMs));
+    expect(count).toBeLessThanOrEqual(1 + Math.floor(spentMs() / maxGatherMs));
   });
 
   it('are begun and settled though one of them is declined, was begun before, or has no card', async () => {

@@ -1,11 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { fromBinary } from '@bufbuild/protobuf';
 import { provideEventContext } from '@eligo/events';
-import { requestHash, withTx } from '@eligo/postgres';
+import { maxGatherMs, requestHash, withTx } from '@eligo/postgres';
 import { EventSchema } from '@eligo/proto/events/v1/events';
 import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { captureSession } from '../src/actions/capture-session.ts';
+import { openChargeGroups } from '../src/actions/charge-groups.ts';
 import { completeWithCards } from '../src/actions/complete-with-cards.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
@@ -13,6 +14,7 @@ import { takePaymentLocks } from '../src/store/payment-locks.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 import { line } from './fixture.ts';
+import { oneByOne } from './one-by-one.ts';
 import { pay } from './pay.ts';
 import { type Sent, sentBy } from './sent-statements.ts';
 
@@ -69,6 +71,26 @@ describe('confirms that come at the same time', () => {
     expect(await transactionsOf(paid, 'idempotency_keys')).toBeLessThan(16);
     const held = await fixture.test.admin('select 1 from checkout.payment_locks');
     expect(held).toEqual([]);
+  });
+
+  it.each([
+    ['pass the fence', 'charge.intent_created', 'checkout.charge_attempts_fence'],
+    ['are settled', 'charge.processor_answered', 'checkout.settle_confirmed'],
+  ])('%s together though the processor answers one after the other', async (_what, at, statement) => {
+    const paid = await payments(6);
+    const { failpoint, spentMs } = oneByOne(at, paid.length);
+    const sent: string[] = [];
+    const database = fixture.test.open('checkout', { max: 8, onStatement: (name) => sent.push(name) });
+    const { budgets, clock } = fixture.context;
+    const groups = openChargeGroups({ database, clock, failpoint, budgets });
+    const context = { ...fixture.context, database, failpoint, groups };
+    const confirmed = paid.map(({ session, card }) => fixture.confirm(session, card, {}, context));
+    expect((await Promise.all(confirmed)).map(({ session }) => session?.status)).toEqual(paid.map(() => 'complete'));
+    for (const payment of paid) expect(await chargesOf(payment)).toEqual([4_000]);
+    const count = sent.filter((one) => one.startsWith(`${statement}:`)).length;
+    // On a machine that is busy for longer than they wait there are as many more.
+    expect(count).toBeGreaterThan(0);
+    expect(count).toBeLessThanOrEqual(1 + Math.floor(spentMs() / maxGatherMs));
   });
 
   it('are answered again under their keys with the answers of their own', async () => {

@@ -150,7 +150,8 @@ async function carryOutPlain(
   try {
     const { processorAccount } = held.intent;
     const timeoutMs = Math.max(deadlineMs - performance.now(), 0);
-    await finishHold(context, scope, operation, timeoutMs, { processorAccount, settle });
+    const settlements = context.groups.capturesDone;
+    await finishHold(context, scope, operation, timeoutMs, { processorAccount, settlements, settle });
   } catch (error) {
     logUnfinished(context, wanted.id, error);
   }

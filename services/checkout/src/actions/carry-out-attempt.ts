@@ -1,4 +1,4 @@
-import { type Scope, withTx } from '@eligo/postgres';
+import { type Expecting, type Scope, withTx } from '@eligo/postgres';
 import type { Context } from '../context.ts';
 import { authenticationCheckMs, type ChargeAttempt, nextCheckDelayMs } from '../domain/charge-attempt.ts';
 import { postponeAttempt, recordUnknown } from '../store/charge-attempts.ts';
@@ -21,18 +21,16 @@ export async function carryOutAttempt(
   claimed?: ClaimedCharge | ClaimedInvoiceCharge,
   onNotNow?: (delayMs: number) => void,
 ): Promise<SettledAttempt | undefined> {
-  const { invoiceFences, invoiceSettlements } = context.groups;
+  const { fences } = context.groups;
+  const settlements = settlementsOf(context, attempt, claimed);
   try {
     if (attempt.confirmOver) {
       if (attempt.awaitsCustomer === true && (await stillAwaits(context, scope, attempt, deadlineMs))) return undefined;
       return await endLateAttempt(context, scope, attempt, deadlineMs);
     }
-    // Only what this call has begun is settled together with others.
-    const isExpected = attempt.driver === 'invoice' && claimed !== undefined;
-    if (isExpected) invoiceFences.expect(scope, attempt.id);
-    const sent = await sendAttempt(context, scope, attempt, deadlineMs, () => {
-      if (isExpected) invoiceSettlements.expect(scope, attempt.id);
-    });
+    if (settlements !== undefined) fences.expect(scope, attempt.id);
+    const sent = await sendAttempt(context, scope, attempt, deadlineMs, () => settlements?.expect(scope, attempt.id));
+    if (sent.kind !== 'verdict' || sent.verdict.kind !== 'succeeded') settlements?.forget(scope, attempt.id);
     if (sent.kind === 'unknown' && sent.notNowMs !== undefined) onNotNow?.(sent.notNowMs);
     return sent.kind === 'verdict'
       ? await settleAttempt(context, scope, sent.attempt, sent.verdict, claimed)
@@ -41,9 +39,21 @@ export async function carryOutAttempt(
     await releaseLease(context, scope, attempt);
     throw error;
   } finally {
-    invoiceFences.forget(scope, attempt.id);
-    invoiceSettlements.forget(scope, attempt.id);
+    fences.forget(scope, attempt.id);
+    settlements?.forget(scope, attempt.id);
   }
+}
+
+// Where an attempt is settled together with others. Only one that this call has begun is: charges that begin together stay together.
+function settlementsOf(
+  { groups }: Context,
+  { driver }: ChargeAttempt,
+  claimed: ClaimedCharge | ClaimedInvoiceCharge | undefined,
+): Expecting | undefined {
+  if (claimed === undefined) return undefined;
+  if (driver === 'invoice') return groups.invoiceSettlements;
+  if (claimed.session === undefined) return undefined;
+  return claimed.settlements ?? (claimed.plan === undefined ? groups.settlements : groups.pageSettlements);
 }
 
 // Only looks: Eligo no longer confirms it, and its customer still can. False once the processor says what became of it, and once the customer was deleted: no card of theirs pays any more.

@@ -1,4 +1,4 @@
-import type { KeyUse, StoredAnswer } from '@eligo/postgres';
+import type { Expecting, KeyUse, StoredAnswer } from '@eligo/postgres';
 import type { ProcessorAccount } from '@eligo/values';
 import type { ChargeAttempt, ProcessorVerdict } from '../domain/charge-attempt.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
@@ -57,6 +57,8 @@ export interface ClaimedCharge {
     attempt: ChargeAttempt,
     verdict: Extract<ProcessorVerdict, { kind: 'succeeded' }>,
   ): Promise<{ attempt: ChargeAttempt; intent: PaymentIntent; session: Session } | undefined>;
+  /** Where `settle` writes it together with others. */
+  readonly settlements?: Expecting;
 }
 
 /** What the claim of an invoice's charge has written. */

@@ -56,13 +56,6 @@ export function openChargeGroups(context: Claiming & Pick<Context, 'database'>):
       database,
       writeGroup: (tx, scope, invoiceClaims) => claimInvoiceCharges(budgets, tx, scope, invoiceClaims),
       writeAlone: (_scope, { alone }) => alone(),
-      gathers: true,
-    }),
-    invoiceFences: openGroupedWrites<AttemptToSend, ChargeAttempt | undefined>({
-      database,
-      writeGroup: fenceAttempts,
-      gathers: true,
-      idOf: ({ attempt }) => attempt.id,
     }),
     invoiceSettlements: openGroupedWrites<InvoiceSettlement, boolean>({
       database,
@@ -76,31 +69,58 @@ export function openChargeGroups(context: Claiming & Pick<Context, 'database'>):
       },
       // The caller settles it from its rows.
       writeAlone: async () => false,
-      gathers: true,
       idOf: ({ attempt }) => attempt.id,
     }),
-    fences: openGroupedWrites<AttemptToSend, ChargeAttempt | undefined>({ database, writeGroup: fenceAttempts }),
+    fences: openGroupedWrites<AttemptToSend, ChargeAttempt | undefined>({
+      database,
+      writeGroup: fenceAttempts,
+      idOf: ({ attempt }) => attempt.id,
+    }),
     settlements: openGroupedWrites(
-      allOrNothing(database, (tx, scope, all) => writeSettlements(context, tx, scope, all)),
+      allOrNothing(
+        database,
+        (tx, scope, all: readonly SettlementWrite[]) => writeSettlements(context, tx, scope, all),
+        { idOf: attemptIdOf },
+      ),
     ),
     paymentsInFlight: openGroupedReads((scope, ids) => arePaymentsInFlight(database, scope, ids)),
     pages: openGroupedReads((scope, ids) => loadPages(database, scope, ids)),
-    pagePayments: openGroupedWrites(allOrNothing(database, beginPayments, budgets.lockMs)),
-    pageSettlements: openGroupedWrites(
-      allOrNothing(database, (tx, scope, all) => writePageSettlements(context, tx, scope, all)),
+    pagePayments: openGroupedWrites(
+      allOrNothing(database, beginPayments, { idOf: ({ session }) => session.id, lockTimeoutMs: budgets.lockMs }),
     ),
-    heldFirst: openGroupedWrites(allOrNothing(database, (tx, scope, all) => writeHeldFirst(context, tx, scope, all))),
+    pageSettlements: openGroupedWrites(
+      allOrNothing(
+        database,
+        (tx, scope, all: readonly SettlementWrite[]) => writePageSettlements(context, tx, scope, all),
+        { idOf: attemptIdOf },
+      ),
+    ),
+    heldFirst: openGroupedWrites(
+      allOrNothing(database, (tx, scope, all: readonly HeldFirstWrite[]) => writeHeldFirst(context, tx, scope, all), {
+        idOf: attemptIdOf,
+      }),
+    ),
     chargedSecond: openGroupedWrites(
-      orNothing(database, (tx, scope, all) => writeChargedSecond(context, tx, scope, all)),
+      orNothing(
+        database,
+        (tx, scope, all: readonly ChargedSecondWrite[]) => writeChargedSecond(context, tx, scope, all),
+        { idOf: attemptIdOf },
+      ),
     ),
     capturesOnPage: openGroupedWrites(
-      allOrNothing(database, (tx, scope, all) => writeCaptured(context, tx, scope, all, settleCapturedOnPage)),
+      allOrNothing(database, (tx, scope, all) => writeCaptured(context, tx, scope, all, settleCapturedOnPage), {
+        idOf: ({ operationId }) => operationId,
+      }),
     ),
     captures: openGroupedWrites(
-      orNothing(database, (tx, scope, all) => claimCaptures(context, tx, scope, all), budgets.lockMs),
+      orNothing(database, (tx, scope, all) => claimCaptures(context, tx, scope, all), {
+        lockTimeoutMs: budgets.lockMs,
+      }),
     ),
     capturesDone: openGroupedWrites(
-      allOrNothing(database, (tx, scope, all) => writeCaptured(context, tx, scope, all, settleCaptured)),
+      allOrNothing(database, (tx, scope, all) => writeCaptured(context, tx, scope, all, settleCaptured), {
+        idOf: ({ operationId }) => operationId,
+      }),
     ),
     reservations: openGroupedWrites<GroupedReservation, ReservedRefund>({
       database,
@@ -113,30 +133,41 @@ export function openChargeGroups(context: Claiming & Pick<Context, 'database'>):
 /** Rolls the transaction back: what it wrote was based on a record that is out of date. */
 class ChangedSinceRead extends Error {}
 
+/** By what a write is expected, and how long it waits for a lock. */
+interface WritesOf<Item> {
+  idOf?(item: Item): string;
+  readonly lockTimeoutMs?: number;
+}
+
+function attemptIdOf({ attempt }: { readonly attempt: ChargeAttempt }): string {
+  return attempt.id;
+}
+
 // Writes that are based on what was read before: all of a group, or none of it. Each of the group is then tried alone, and false says of it that nothing was written.
 // A write that begins something waits for a lock as briefly as a claim; one that records what the processor has done already waits as long as any other.
 function allOrNothing<Item>(
   database: Database,
   write: (tx: Tx, scope: Scope, items: readonly Item[]) => Promise<boolean>,
-  lockTimeoutMs?: number,
+  of: WritesOf<Item>,
 ): GroupedWritesOptions<Item, boolean> {
   const writeGroup = async (tx: Tx, scope: Scope, items: readonly Item[]) =>
     (await write(tx, scope, items)) ? items.map(() => true) : undefined;
-  const { writeAlone } = orNothing(database, writeGroup, lockTimeoutMs);
-  return { database, writeGroup, writeAlone: async (scope, item) => (await writeAlone(scope, item)) === true };
+  const { writeAlone, ...others } = orNothing(database, writeGroup, of);
+  return { ...others, writeGroup, writeAlone: async (scope, item) => (await writeAlone(scope, item)) === true };
 }
 
 // The same of writes with results: undefined says of an item that nothing was written.
 function orNothing<Item, Result>(
   database: Database,
   writeGroup: (tx: Tx, scope: Scope, items: readonly Item[]) => Promise<readonly Result[] | undefined>,
-  lockTimeoutMs?: number,
+  { idOf, lockTimeoutMs }: WritesOf<Item>,
 ): GroupedWritesOptions<Item, Result | undefined> & {
   writeAlone(scope: Scope, item: Item): Promise<Result | undefined>;
 } {
   return {
     database,
     writeGroup,
+    ...(idOf === undefined ? {} : { idOf }),
     async writeAlone(scope, item) {
       try {
         return await withTx(

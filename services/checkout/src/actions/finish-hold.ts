@@ -1,4 +1,4 @@
-import { type Scope, type Tx, withTx } from '@eligo/postgres';
+import { type Expecting, type Scope, type Tx, withTx } from '@eligo/postgres';
 import type { ProcessorAccount } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { nextCheckDelayMs, whileDownMs, whileNotConfiguredMs } from '../domain/charge-attempt.ts';
@@ -12,15 +12,36 @@ import { recordHoldGone, settleCapturedPart, settleLostPart, settleRefusedPart }
 /**
  * Captures or voids a hold at the processor and records it. A hold that is lost before its capture is recorded as voided, and what
  * the session received from the other card is refunded. Returns true when the operation is settled; false while its outcome is unknown, which the sweeper resolves. The
- * caller holds the operation's lease, and no transaction. `own` is what a request's own claim has read, and how it settles a hold of which nothing is left;
- * where that answers false, this records from the rows.
+ * caller holds the operation's lease, and no transaction. `own` is what a request's own claim has read, and how it settles a hold of which nothing is left, together
+ * with others; where that answers false, this records from the rows.
  */
 export async function finishHold(
   context: Context,
   scope: Scope,
   operation: IntentOperation,
   timeoutMs: number,
-  own?: { readonly processorAccount: ProcessorAccount | null; settle(): Promise<boolean> },
+  own?: OwnHold,
+): Promise<boolean> {
+  own?.settlements.expect(scope, operation.id);
+  try {
+    return await finish(context, scope, operation, timeoutMs, own);
+  } finally {
+    own?.settlements.forget(scope, operation.id);
+  }
+}
+
+interface OwnHold {
+  readonly processorAccount: ProcessorAccount | null;
+  readonly settlements: Expecting;
+  settle(): Promise<boolean>;
+}
+
+async function finish(
+  context: Context,
+  scope: Scope,
+  operation: IntentOperation,
+  timeoutMs: number,
+  own: OwnHold | undefined,
 ): Promise<boolean> {
   const deadlineMs = performance.now() + timeoutMs;
   const remaining = () => Math.max(deadlineMs - performance.now(), 0);

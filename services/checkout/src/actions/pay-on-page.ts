@@ -32,13 +32,10 @@ export async function payOnPage(context: Context, scope: Scope, given: CardsOfSh
   const at = context.clock.now();
   if (page === undefined || !isPlain(context, scope, page.session, given, at)) return undefined;
   const { session } = page;
-  const cards = await readCards(context, scope, session, given, at);
-  const payment = cards && beginning(context, scope, { session, cards, given, at });
-  if (cards === undefined || payment === undefined) return undefined;
-  const { plan, first, intent } = payment;
+  const payment = await begin(context, scope, session, given, at);
+  if (payment === undefined) return undefined;
+  const { plan, first, intent, cards } = payment;
   const address = given.shippingDetails;
-  const event = encodeEvent(intentEvent(scope, 'payment_intent.created', intent, first.attempt.actingAt));
-  if (!(await context.groups.pagePayments.submit(scope, { ...payment, address, events: [event] }))) return undefined;
   await context.failpoint('plan.attempt_begun');
   const attempt = attemptAsCreated(first.attempt);
   const claimed = { session: sessionAsBegun(session, address), intent, plan };
@@ -53,6 +50,29 @@ export async function payOnPage(context: Context, scope: Scope, given: CardsOfSh
           deadlineMs,
         );
   return paid ?? loadSession(context.database, scope, session.id);
+}
+
+// Payments whose cards are read at the same time begin together.
+async function begin(
+  context: Context,
+  scope: Scope,
+  session: Session,
+  given: CardsOfShopper,
+  at: Date,
+): Promise<Beginning | undefined> {
+  const { pagePayments } = context.groups;
+  pagePayments.expect(scope, session.id);
+  try {
+    const cards = await readCards(context, scope, session, given, at);
+    const payment = cards && beginning(context, scope, { session, cards, given, at });
+    if (payment === undefined) return undefined;
+    const { first, intent } = payment;
+    const event = encodeEvent(intentEvent(scope, 'payment_intent.created', intent, first.attempt.actingAt));
+    const write = { ...payment, address: given.shippingDetails, events: [event] };
+    return (await pagePayments.submit(scope, write)) ? payment : undefined;
+  } finally {
+    pagePayments.forget(scope, session.id);
+  }
 }
 
 function isPlain(context: Context, scope: Scope, session: Session, given: CardsOfShopper, at: Date): boolean {
@@ -113,11 +133,13 @@ async function readCard(
   };
 }
 
+type Beginning = BegunPayment & { readonly session: Session; readonly intent: ReturnType<typeof newIntent> };
+
 function beginning(
   context: Context,
   scope: Scope,
   { session, cards, given, at }: { session: Session; cards: readonly TypedCard[]; given: CardsOfShopper; at: Date },
-): (BegunPayment & { readonly session: Session; readonly intent: ReturnType<typeof newIntent> }) | undefined {
+): Beginning | undefined {
   const { budgets, processors } = context;
   const planned = planPayment(
     {

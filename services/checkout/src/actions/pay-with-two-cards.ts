@@ -64,7 +64,7 @@ export async function payWithTwoCards(
   const canGoOn = () => deadlineMs - performance.now() > context.budgets.callMs / 20;
   try {
     const first = await carryOutAttempt(context, scope, begun.attempt, deadlineMs, {
-      ...{ session, intent },
+      ...{ session, intent, settlements: context.groups.heldFirst },
       async settle(attempt, verdict) {
         if (!canGoOn()) return undefined;
         held = await holdFirst(context, scope, begun, { attempt, verdict, spentMs: performance.now() - beganMs });
@@ -78,7 +78,7 @@ export async function payWithTwoCards(
       plan = { ...plan, otherAttemptId: next.attempt.id };
       await context.failpoint('plan.attempt_begun');
       const second = await carryOutAttempt(context, scope, next.attempt, deadlineMs, {
-        ...{ session: onHold.session, intent: next.intent },
+        ...{ session: onHold.session, intent: next.intent, settlements: context.groups.chargedSecond },
         async settle(attempt, verdict) {
           if (!canGoOn()) return undefined;
           charged = await chargeSecond(context, scope, { ...begun, plan }, onHold, { attempt, verdict });
@@ -91,6 +91,7 @@ export async function payWithTwoCards(
         await context.failpoint('plan.hold_decided');
         await finishHold(context, scope, other.capture.operation, Math.max(deadlineMs - performance.now(), 0), {
           processorAccount: onHold.attempt.processorAccount,
+          settlements: context.groups.capturesOnPage,
           async settle() {
             paid = await captureFirst(context, scope, plan, onHold, other);
             return paid !== undefined;

@@ -46,8 +46,7 @@ export async function sendAttempt(
   if (intent.kind !== 'created') return intent.kind === 'unknown' ? unknown(context, scope, attempt) : intent;
   await context.failpoint('charge.intent_created');
 
-  const fences = attempt.driver === 'invoice' ? context.groups.invoiceFences : context.groups.fences;
-  const fenced = await fences.submit(scope, {
+  const fenced = await context.groups.fences.submit(scope, {
     attempt,
     processorIntentId: intent.intentId,
     callMs: Math.min(remaining(), context.budgets.callMs),

@@ -40,7 +40,13 @@ export async function carryOutMadeAttempt(context: Context, scope: Scope, made: 
   const processor = context.processors.findAt(scope, attempt.processorAccount);
   const isFenced = performance.now() < sendBefore && processor?.isDown() === false;
   if (processor === undefined || !isFenced) return carryOutAttempt(context, scope, attempt.attemptId, attempt.epoch);
-  await sendFenced(context, scope, attempt, processor, refund);
+  const { settlements } = context.groups;
+  settlements.expect(scope, attempt.attemptId);
+  try {
+    await sendFenced(context, scope, attempt, processor, refund);
+  } finally {
+    settlements.forget(scope, attempt.attemptId);
+  }
 }
 
 function postpone({ database }: Context, scope: Scope, attempt: RefundAttempt, pauseMs: number): Promise<void> {

@@ -58,7 +58,11 @@ export function openRefundGroups(database: Database, { leaseMs }: Pick<Budgets, 
       writeAlone: (scope, request) => withTx(database, scope, (tx) => writeRequest(tx, scope, request, leaseMs)),
     }),
     pendings: openGroupedWrites<PendingWrite, Date | undefined>({ database, writeGroup: makePending }),
-    settlements: openGroupedWrites<SettledWrite, boolean>({ database, writeGroup: settle }),
+    settlements: openGroupedWrites<SettledWrite, boolean>({
+      database,
+      writeGroup: settle,
+      idOf: ({ attempt }) => attempt.attemptId,
+    }),
     events: openGroupedWrites<ReceivedEvent, true>({ database, writeGroup: storeReceived }),
   };
 }
