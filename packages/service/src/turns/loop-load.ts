@@ -1,17 +1,19 @@
 import { type EventLoopUtilization, performance } from 'node:perf_hooks';
+import { waitedForProcessorMs } from './waited-for-processor.ts';
 
 /**
- * Whether this process has no time to spare: its event loop works half of the time, or it had to wait for a processor in the midst of its work, because other processes of the
+ * Whether this process has no time to spare: its event loop works half of the time, or it had to wait for a processor when it had work, because other processes of the
  * machine, such as Postgres, take them.
  */
 export class LoopLoad {
   #before: EventLoopUtilization = performance.eventLoopUtilization();
   #cpuBefore = process.threadCpuUsage();
+  #waitedBeforeMs = waitedForProcessorMs();
   #lookedAtMs = performance.now();
   #busyAtMs = Number.NEGATIVE_INFINITY;
   #utilization = 0;
 
-  /** Looks at most ten times a second, and only when it is asked: a look costs a microsecond. */
+  /** Looks at most ten times a second, and only when it is asked: a look costs a few microseconds. */
   isBusy(): boolean {
     const nowMs = performance.now();
     if (nowMs - this.#lookedAtMs < lookMs) return nowMs - this.#busyAtMs < lingerMs;
@@ -19,7 +21,11 @@ export class LoopLoad {
     const cpu = process.threadCpuUsage();
     const { active, utilization } = performance.eventLoopUtilization(now, this.#before);
     const cpuMs = (cpu.user - this.#cpuBefore.user + cpu.system - this.#cpuBefore.system) / 1_000;
-    if (isShortOfTime({ activeMs: active, cpuMs, utilization })) this.#busyAtMs = nowMs;
+    // A thread that is woken waits for a processor before its loop counts as active.
+    const waitedMs = waitedForProcessorMs();
+    const wantedMs = cpuMs + ((waitedMs ?? 0) - (this.#waitedBeforeMs ?? 0));
+    this.#waitedBeforeMs = waitedMs;
+    if (isShortOfTime({ activeMs: Math.max(active, wantedMs), cpuMs, utilization })) this.#busyAtMs = nowMs;
     this.#utilization = utilization;
     this.#before = now;
     this.#cpuBefore = cpu;
@@ -35,7 +41,7 @@ export class LoopLoad {
 
 /** What a loop did since the last look. */
 export interface LoopTimes {
-  /** In which it did not wait for anything to do. */
+  /** In which it had something to do, with a processor or without. */
   readonly activeMs: number;
   /** In which it had a processor. */
   readonly cpuMs: number;
@@ -52,5 +58,5 @@ const lookMs = 100;
 const lingerMs = 500;
 // Beyond it, what one account does makes another one's requests wait about as long as they work.
 const busyShare = 0.5;
-const leastActiveMs = 20;
+const leastActiveMs = 8;
 const ownShare = 0.7;
