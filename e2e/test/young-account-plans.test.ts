@@ -44,7 +44,8 @@ async function planOf(client: pg.Client, text: string): Promise<string | undefin
     const { rows } = await client.query<Record<string, string>>(`explain (generic_plan, verbose, costs off) ${text}`);
     return rows.map((row) => row['QUERY PLAN']).join('\n');
   } catch (error) {
-    if (error instanceof pg.DatabaseError && /^(42501|42P01|42883|42703|3F000)$/.test(error.code ?? '')) return undefined;
+    if (error instanceof pg.DatabaseError && /^(42501|42P01|42883|42703|3F000)$/.test(error.code ?? ''))
+      return undefined;
     throw new Error(`Cannot explain ${text}`, { cause: error });
   }
 }

@@ -8,7 +8,8 @@ export function waitedForProcessorMs(): number | undefined {
   file ??= open();
   if (file === 'none') return undefined;
   const length = readSync(file, buffer, 0, buffer.length, 0);
-  return Number(buffer.toString('latin1', 0, length).split(' ')[1]) / nanosecondsOfMs;
+  const nanoseconds = Number(buffer.toString('latin1', 0, length).split(' ')[1]);
+  return Number.isNaN(nanoseconds) ? undefined : nanoseconds / nanosecondsOfMs;
 }
 
 let file: number | 'none' | undefined;
