@@ -33,7 +33,9 @@ it('no statement reads all of a young account to look up a few of its rows', { t
       await client.end();
     }
   }
-  expect(statements.filter(({ name }) => !plans.has(name)).map(({ name }) => name)).toEqual([]);
+  // The checks of the command line, and of tests beside this one, read all schemas, which no service may.
+  expect(statements.filter(({ name }) => !plans.has(name) && !/^(books|ledger)\.check:/.test(name))).toEqual([]);
+  expect(plans.size).toBeGreaterThan(20);
   const hashed = [...plans].filter(([, plan]) => plan.includes('hashed SubPlan'));
   expect(hashed.map(([name]) => name.slice(0, name.lastIndexOf(':')))).toEqual([]);
 });
