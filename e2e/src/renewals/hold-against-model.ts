@@ -145,17 +145,25 @@ async function chargesByInvoice({ eligo }: RunningShop) {
   return { taken, cents, declined: charges.filter(({ status }) => status === 'failed').length };
 }
 
-// Nothing is due, owed or under way.
+// Nothing is due, owed or under way. A look gives a subscription back after it has recorded what it did, and a lease of a process that was killed ends by itself.
 async function nothingIsLeft({ eligo }: RunningShop): Promise<void> {
-  const left = await eligo.database.admin<{ what: string; id: string }>(
-    `select 'not active, but ' || status as what, id from billing.subscriptions where status <> 'active'
-     union all select 'an invoice that is ' || status, id from billing.invoices where status <> 'paid'
-     union all select 'a charge that is pending for', invoice_id from billing.invoice_charges where status = 'pending'
-     union all select 'held', id from billing.subscriptions where held_until is not null
-     union all select 'a clock that is ' || status, id from billing.test_clocks where status <> 'ready'
-     limit 20`,
-  );
-  if (left.length > 0) throw new Error(`left: ${left.map(({ what, id }) => `${what} ${id}`).join('; ')}`);
+  let left: { what: string; id: string }[] = [];
+  const isNothingLeft = async () => {
+    left = await eligo.database.admin<{ what: string; id: string }>(
+      `select 'not active, but ' || status as what, id from billing.subscriptions where status <> 'active'
+       union all select 'an invoice that is ' || status, id from billing.invoices where status <> 'paid'
+       union all select 'a charge that is pending for', invoice_id from billing.invoice_charges where status = 'pending'
+       union all select 'held', id from billing.subscriptions where held_until is not null
+       union all select 'a clock that is ' || status, id from billing.test_clocks where status <> 'ready'
+       limit 20`,
+    );
+    return left.length === 0;
+  };
+  try {
+    await waitUntil(isNothingLeft, { what: 'nothing that is due, owed or under way' });
+  } catch (error) {
+    throw new Error(`left: ${left.map(({ what, id }) => `${what} ${id}`).join('; ')}`, { cause: error });
+  }
 }
 
 // The job of the ledger posts each entry some seconds after it; then it agrees with what the processor lists, and nothing is unsettled.
