@@ -1,18 +1,15 @@
 import { fileURLToPath } from 'node:url';
 import { dumpSchema } from '@eligo/postgres';
-import { loadCompositions } from '@eligo/stack';
-import { type TestDatabase, testDatabase } from '@eligo/testkit';
+import type { TestDatabase } from '@eligo/testkit';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { openAllSchemas } from './all-schemas.ts';
 
 const folder = fileURLToPath(new URL('../../docs/schema/', import.meta.url));
 
 let database: TestDatabase;
 let names: string[];
 beforeAll(async () => {
-  const { migrations } = await loadCompositions();
-  const schemas = Object.entries(migrations).map(([name, sources]) => ({ name, migrations: sources }));
-  names = schemas.map(({ name }) => name);
-  database = await testDatabase(...schemas);
+  ({ database, names } = await openAllSchemas());
 }, 120_000);
 afterAll(() => database?.drop());
 

@@ -1,16 +1,13 @@
 import { connectionConfig, declaredStatements } from '@eligo/postgres';
-import { loadCompositions } from '@eligo/stack';
-import { type TestDatabase, testDatabase } from '@eligo/testkit';
+import type { TestDatabase } from '@eligo/testkit';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { openAllSchemas } from './all-schemas.ts';
 
 let database: TestDatabase;
 let names: string[];
 beforeAll(async () => {
-  const { migrations } = await loadCompositions();
-  const schemas = Object.entries(migrations).map(([name, sources]) => ({ name, migrations: sources }));
-  names = schemas.map(({ name }) => name);
-  database = await testDatabase(...schemas);
+  ({ database, names } = await openAllSchemas());
 }, 120_000);
 afterAll(() => database?.drop());
 
