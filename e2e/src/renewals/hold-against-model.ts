@@ -6,6 +6,7 @@ import { booksAgree } from '../books.ts';
 import type { RunningShop } from '../crashes/running-shop.ts';
 import { type Json, records, text } from '../records.ts';
 import { type Bill, beginningOf, type Kept } from './kinds.ts';
+import type { WallClock } from './wall-clock.ts';
 
 /** Subscriptions, and until when they were billed. */
 export interface BilledUntil {
@@ -26,7 +27,11 @@ export interface Billed {
  * Each period of each subscription has one paid invoice of the model's amount; each card was charged once for it, by one attempt; nothing else took money; nothing is
  * due, and nothing is unsettled; books, ledger and the processor's own list agree to the cent. Throws with what does not hold.
  */
-export async function holdAgainstModel(running: RunningShop, sold: readonly BilledUntil[]): Promise<Billed> {
+export async function holdAgainstModel(
+  running: RunningShop,
+  sold: readonly BilledUntil[],
+  wallClock: WallClock,
+): Promise<Billed> {
   const charges = await chargesByInvoice(running);
   const wrong: string[] = [];
   const billed = { periods: 0, invoices: 0, charges: 0, cents: 0 };
@@ -62,7 +67,7 @@ export async function holdAgainstModel(running: RunningShop, sold: readonly Bill
   if (strange.length > 0) throw new Error(`charged for no invoice of the model: ${strange.join()}`);
   if (charges.cents !== billed.cents)
     throw new Error(`the processor took ${charges.cents}, invoices say ${billed.cents}`);
-  await nothingIsLeft(running);
+  await nothingIsLeft(running, wallClock);
   await booksAgree(running.eligo, 120_000);
   await ledgerAgrees(running);
   return { ...billed, declined: charges.declined };
@@ -145,17 +150,18 @@ async function chargesByInvoice({ eligo }: RunningShop) {
   return { taken, cents, declined: charges.filter(({ status }) => status === 'failed').length };
 }
 
-// Nothing is due, owed or under way. A look gives a subscription back after it has recorded what it did. A process that was killed in between leaves its lease, which ends by itself.
-async function nothingIsLeft({ eligo }: RunningShop): Promise<void> {
+// Nothing is due, owed or under way. A process that is killed leaves its leases. They end by the clock of the processes, which is hours ahead of the database's.
+async function nothingIsLeft({ eligo }: RunningShop, wallClock: WallClock): Promise<void> {
   let left: { what: string; id: string }[] = [];
   const isNothingLeft = async () => {
     left = await eligo.database.admin<{ what: string; id: string }>(
       `select 'not active, but ' || status as what, id from billing.subscriptions where status <> 'active'
        union all select 'an invoice that is ' || status, id from billing.invoices where status <> 'paid'
        union all select 'a charge that is pending for', invoice_id from billing.invoice_charges where status = 'pending'
-       union all select 'held', id from billing.subscriptions where held_until > clock_timestamp()
+       union all select 'held', id from billing.subscriptions where held_until > $1
        union all select 'a clock that is ' || status, id from billing.test_clocks where status <> 'ready'
        limit 20`,
+      [wallClock.now()],
     );
     return left.length === 0;
   };

@@ -82,10 +82,11 @@ export async function runMonths(
   await processor.forget();
   say(`all clocks at their end, ${seconds()} s`);
 
-  const billed = await holdAgainstModel(running, [
+  const sold = [
     ...lanes.map(({ kept, stops }) => ({ kept, until: stops.at(-1)?.at as Date })),
     ...waves.map(({ kept }) => ({ kept, until: new Date() })),
-  ]);
+  ];
+  const billed = await holdAgainstModel(running, sold, wallClock);
   const sumOf = (counts: Readonly<Record<string, number>>) => Object.values(counts).reduce((sum, n) => sum + n, 0);
   return {
     ...{

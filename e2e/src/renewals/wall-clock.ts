@@ -11,6 +11,8 @@ export interface WallClock {
   jump(random: Random): void;
   /** Sets it farther ahead than it ever was: no process holds anything any more, or waits to ask for a charge again. */
   goAhead(): void;
+  /** The time that the processes read. */
+  now(): Date;
   /** How often it jumped. */
   readonly jumps: number;
   remove(): void;
@@ -28,7 +30,9 @@ export function wallClock(): WallClock {
   const path = join(folder, 'ahead-ms');
   let jumps = 0;
   let farthestMs = rangeMs / 2;
-  const set = (aheadMs: number) => {
+  let aheadMs = 0;
+  const set = (ms: number) => {
+    aheadMs = ms;
     // In one step: a process never reads half of it.
     writeFileSync(`${path}.new`, String(aheadMs));
     renameSync(`${path}.new`, path);
@@ -46,6 +50,7 @@ export function wallClock(): WallClock {
       farthestMs = Math.min(farthestMs + correctionMs, mostMs);
       set(farthestMs);
     },
+    now: () => new Date(Date.now() + aheadMs),
     get jumps() {
       return jumps;
     },
