@@ -204,9 +204,16 @@ describe('the checkout page', () => {
       const sending = "select from checkout.charge_attempts where subject_id = $1 and status = 'sending'";
       return (await eligo.database.admin(sending, [reloaded.id])).length > 0;
     });
+    // The page waits for its outcome until it is inspected, however long that takes.
+    const inspected = Promise.withResolvers<void>();
+    await slow.page.route('**/session', async (route) => {
+      await inspected.promise;
+      await route.continue();
+    });
     await slow.page.reload();
     await slow.says('Working on your payment');
     await slow.inspect('working-phone');
+    inspected.resolve();
     await slow.says('your payment is complete');
     expect(await chargesOf(reloaded.id)).toEqual([6_773]);
     await slow.close();
