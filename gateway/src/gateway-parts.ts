@@ -1,5 +1,6 @@
 import { allRoutes, openapi } from '@eligo/contract';
 import type { BuiltService, Readiness, ServiceContext } from '@eligo/service';
+import { accountsOfPages } from './accounts/find-account-of-page.ts';
 import { KeyCache } from './accounts/key-cache.ts';
 import { tellStatementsJob } from './accounts/tell-statements.ts';
 import { Answers } from './answers.ts';
@@ -80,13 +81,14 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
     invoiceTokens: settings.invoiceTokens,
     readInvoice,
     peers,
-    calls: pageCalls({ peers, database, sandboxUrl: settings.sandboxPublicUrl, logger }),
-    invoiceCalls: invoicePageCalls({ peers, database, sandboxUrl: settings.sandboxPublicUrl }),
+    calls: pageCalls({ peers, sandboxUrl: settings.sandboxPublicUrl, logger }),
+    invoiceCalls: invoicePageCalls({ peers, sandboxUrl: settings.sandboxPublicUrl }),
     files: openPageFiles(),
     limits: new PageLimits(settings.trustedProxies),
     // Shoppers and the merchant's own requests do not wait for each other.
     ...{ bodies, here: turns.here, dear: new DearRequests(turns.neighbors) },
-    ...{ database, sandboxUrl: settings.sandboxPublicUrl, callerFor: (init) => context.callerFor(init) },
+    accountOf: accountsOfPages(database),
+    ...{ sandboxUrl: settings.sandboxPublicUrl, callerFor: (init) => context.callerFor(init) },
   });
   const events = processorEventRoute({
     sources: eventSources(settings.events, database, async (processorAccount) => {

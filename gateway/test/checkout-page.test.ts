@@ -1,6 +1,4 @@
-import { create } from '@bufbuild/protobuf';
 import { Failure } from '@eligo/failures';
-import { CustomTextSchema } from '@eligo/proto/checkout/v1/checkout';
 import { openPageTokens } from '@eligo/service';
 import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -33,6 +31,7 @@ beforeEach(async () => {
     ...{ processor: 'sandbox', processorAccount: 'acct_0123456789abcdef' },
   };
   stack.peers.answer('getPage', () => sample);
+  stack.peers.answer('payOnPage', () => ({ result: { case: 'session', value: sample.session } }));
   stack.peers.seen.length = 0;
 });
 afterEach(() => stack.peers.restore());
@@ -143,15 +142,24 @@ describe('the checkout page', () => {
   test('pays with the cards in their slots, the health card first [D14.81]', async () => {
     const reply = await pay({ cards: [card('other'), card('health')] });
     expect(reply.status).toBe(200);
-    const [{ request } = { request: undefined }] = callsOf('completeSession');
+    const [{ request } = { request: undefined }] = callsOf('payOnPage');
     expect(request).toMatchObject({
       id: sessionId(),
-      onPage: true,
-      paymentMethod: card('health').payment_method,
-      paymentMethodSlot: 'health',
-      secondPaymentMethod: card('other').payment_method,
-      secondPaymentMethodSlot: 'other',
+      cards: [
+        { paymentMethod: card('health').payment_method, slot: 'health' },
+        { paymentMethod: card('other').payment_method, slot: 'other' },
+      ],
+      ...{ shippingCountries: ['US'], termsAccepted: false },
     });
+  });
+
+  test('shows what the answer to a payment brings, and reads the page again only where more is to come [D14.82]', async () => {
+    expect(await (await pay({ cards: [card('other')] })).json()).toMatchObject({ state: 'open' });
+    expect(callsOf('getPage')).toHaveLength(1);
+    const paid = { ...sample, session: { ...sample.session, status: 'complete' } };
+    stack.peers.answer('payOnPage', () => ({ result: { case: 'page', value: paid } }));
+    expect(await (await pay({ cards: [card('other')] })).json()).toMatchObject({ state: 'complete' });
+    expect(callsOf('getPage')).toHaveLength(1);
   });
 
   test('asks checkout what came of an authentication, and shows the one that a bank waits for [D14.112]', async () => {
@@ -228,15 +236,13 @@ describe('the checkout page', () => {
     for (const wrong of [{}, { code: '' }, { code: 'x'.repeat(501) }, { code: '4242 4242 4242 4242' }]) {
       expect((await changeCode(wrong, token(newId('checkout_session')))).status).toBe(422);
     }
-    sample = { ...sample, session: { ...sample.session, allowPromotionCodes: true } };
-    const unseen = await pay({ cards: [card('other')] });
-    expect(await unseen.json()).toMatchObject({ detail: [{ loc: ['body', 'shown_split'] }] });
-    expect((await pay({ cards: [card('other')], shown_split: 'fsplit_1.fdi_2' })).status).toBe(200);
-    expect(callsOf('completeSession').map(({ request }) => request.shownSplit)).toEqual(['fsplit_1.fdi_2']);
+    for (const shown of [{}, { shown_split: 'fsplit_1.fdi_2' }]) {
+      expect((await pay({ cards: [card('other')], ...shown })).status).toBe(200);
+    }
+    expect(callsOf('payOnPage').map(({ request }) => request.shownSplit)).toEqual([undefined, 'fsplit_1.fdi_2']);
   });
 
   test.each([
-    ['no card', { cards: [] }],
     ['no list of cards', {}],
     ['a payment method of the API', { cards: [{ payment_method: newId('payment_method'), slot: 'other' }] }],
     ['a ready card of the sandbox', { cards: [{ payment_method: 'pm_card_visa', slot: 'other' }] }],
@@ -246,50 +252,26 @@ describe('the checkout page', () => {
     ['a token of a card', { cards: [{ payment_method: 'ctoken_', slot: 'other' }] }],
     ['a card number', { cards: [{ payment_method: '4242424242424242', slot: 'other' }] }],
     ['an unknown field', { cards: [card('other')], amount: 1 }],
-  ])('refuses %s before anything is asked of checkout but the session [D14.82]', async (_what, body) => {
+  ])('refuses %s before anything is asked of checkout [D14.82]', async (_what, body) => {
     const reply = await pay(body);
     expect(reply.status).toBe(422);
     expect(await reply.text()).not.toContain('4242424242424242');
-    expect(callsOf('completeSession')).toEqual([]);
+    expect(stack.peers.seen).toEqual([]);
   });
 
-  test('needs the address, in a country of the shop, and the terms where the session asks for them [D14.82, D14.174]', async () => {
-    stack.peers.answer('getPage', () => ({
-      session: {
-        ...sample.session,
-        shippingAddressCollection: true,
-        customText: create(CustomTextSchema, { termsOfServiceCheckboxRequired: true }),
-      },
-      ...{ lineItems: [], dueNowCents: 1_000n, healthCardCents: 0n },
-    }));
-    const refused = await pay({ cards: [card('other')] });
-    expect(refused.status).toBe(422);
-    const { detail } = (await refused.json()) as { detail: { loc: string[] }[] };
-    expect(detail.map(({ loc }) => loc[1])).toEqual(['shipping_details', 'terms_accepted']);
+  test('tells checkout where the shop ships to, what the shopper typed and accepted [D14.82, D14.174]', async () => {
     const address = { line1: '1 Main St', city: 'Springfield', state: 'IL', postal_code: '62701', country: 'US' };
-    const locsOf = async (shipping_details: object, at = token(newId('checkout_session'))) =>
-      (
-        (await (await pay({ cards: [card('other')], shipping_details, terms_accepted: true }, at)).json()) as {
-          detail?: { loc: string[] }[];
-        }
-      ).detail?.map(({ loc }) => loc.join('.'));
-    const abroad = { ...address, state: '', postal_code: '', country: 'HK' };
-    expect(await locsOf(abroad)).toEqual(['body.shipping_details.country']);
-    expect(await locsOf({ ...address, state: ' ', postal_code: '' })).toEqual([
-      'body.shipping_details.state',
-      'body.shipping_details.postal_code',
-    ]);
+    const body = { cards: [card('other')], shipping_details: address, terms_accepted: true };
     await updateAccount(stack.database, stack.accountId, { shippingCountries: ['US', 'HK'] });
-    expect(await locsOf(abroad, token())).toBeUndefined();
-    expect(callsOf('completeSession').at(-1)?.request).toMatchObject({
-      shippingDetails: { line1: '1 Main St', city: 'Springfield', country: 'HK' },
-    });
+    expect((await pay(body)).status).toBe(200);
     await updateAccount(stack.database, stack.accountId, { shippingCountries: null });
-    stack.peers.seen.length = 0;
-    const paid = await pay({ cards: [card('other')], shipping_details: address, terms_accepted: true });
-    expect(paid.status).toBe(200);
-    const [{ request } = { request: undefined }] = callsOf('completeSession');
-    expect(request?.shippingDetails).toMatchObject({ line1: '1 Main St', postalCode: '62701' });
+    expect((await pay({ cards: [] })).status).toBe(200);
+    const [given, none] = callsOf('payOnPage').map(({ request }) => request);
+    expect(given).toMatchObject({
+      shippingDetails: { line1: '1 Main St', city: 'Springfield', postalCode: '62701', country: 'US' },
+      ...{ shippingCountries: ['US', 'HK'], termsAccepted: true },
+    });
+    expect(none).toMatchObject({ cards: [], shippingCountries: ['US'], termsAccepted: false });
   });
 
   test('refuses other methods, other bodies and large ones in JSON', async () => {
@@ -302,7 +284,7 @@ describe('the checkout page', () => {
   });
 
   test('says what checkout refuses, with its code', async () => {
-    stack.peers.answer('completeSession', () => {
+    stack.peers.answer('payOnPage', () => {
       throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
     });
     const reply = await pay({ cards: [card('other')] });
@@ -311,7 +293,7 @@ describe('the checkout page', () => {
   });
 
   test('limits payments of a session, answers to its letter, promo codes, and what an address may ask for [D14.168, D14.171]', async () => {
-    const payments = await Promise.all([1, 2, 3, 4, 5, 6].map(() => pay({ cards: [] })));
+    const payments = await Promise.all([1, 2, 3, 4, 5, 6].map(() => pay({})));
     expect(payments.map(({ status }) => status).sort()).toEqual([422, 422, 422, 422, 429, 429]);
     // Fewer than an address may send: the session's own limit refuses them, and counts no payment.
     const letters = await Promise.all([1, 2, 3, 4, 5, 6].map(() => answerLetter({})));

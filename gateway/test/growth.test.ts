@@ -17,7 +17,6 @@ import { createAccount } from '../src/accounts/create-account.ts';
 import { findAccountAtSandbox } from '../src/accounts/find-account-at-sandbox.ts';
 import { findAccountOfPage } from '../src/accounts/find-account-of-page.ts';
 import { findKey } from '../src/accounts/find-key.ts';
-import { findShop } from '../src/accounts/find-shop.ts';
 import { createKey, listKeys, revokeKey, rollKey } from '../src/accounts/keys.ts';
 import { addOperator, findOperator, listOperators, revokeOperator } from '../src/accounts/operators.ts';
 import { createOrganization } from '../src/accounts/organizations.ts';
@@ -87,7 +86,6 @@ async function run(place: TestDatabase): Promise<void> {
   if (statement === undefined) throw new Error('No statement was queued');
   await markStatementTold(database, statement);
   for (const id of [accountId, seededId('facct', 1)]) {
-    await findShop(database, id);
     for (const testMode of [true, false]) {
       const found = await findAccountAtSandbox(database, sandboxAccountOf({ accountId: id, testMode }));
       if (found?.accountId !== id || found.testMode !== testMode) throw new Error('An account was not found');

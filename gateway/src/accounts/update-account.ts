@@ -10,7 +10,7 @@ import {
   checkName,
   checkPublishableKey,
 } from './account-rules.ts';
-import { findShop } from './find-shop.ts';
+import { findShop } from './find-account-of-page.ts';
 import { assertOrganization, refuseFullOrganization } from './organizations.ts';
 import type { SubstantiationStatement } from './substantiation.ts';
 

@@ -1,11 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { PageShop, PageView } from '@eligo/contract';
 import { Failure } from '@eligo/failures';
-import type { Database } from '@eligo/postgres';
-import type { CallOptions } from '@eligo/rpc';
 import type { PageSubject, PageTokens, ProcessTurns, ServiceContext } from '@eligo/service';
-import { findAccountOfPage } from '../accounts/find-account-of-page.ts';
-import { findShop } from '../accounts/find-shop.ts';
+import type { accountsOfPages } from '../accounts/find-account-of-page.ts';
 import type { Exchange } from '../api.ts';
 import type { BodyBudget } from '../http/body-budget.ts';
 import { type PublicRoute, readMethods } from '../http/public-router.ts';
@@ -16,7 +13,7 @@ import { invoicePdf } from '../reports/invoice-pdf.ts';
 import type { ReadInvoiceDocument } from '../reports/read-invoice-document.ts';
 import type { DearRequests } from '../turns/dear-requests.ts';
 import { openedRecord } from './opened-record.ts';
-import type { PageCalls, SessionPageCalls } from './page-calls.ts';
+import type { OpenPage, PageCalls, SessionPageCalls } from './page-calls.ts';
 import type { PageFiles } from './page-files.ts';
 import type { PageLimits } from './page-limits.ts';
 import { visitLink } from './visit-link.ts';
@@ -39,7 +36,7 @@ export interface CheckoutPageParts {
   readonly dear: DearRequests;
   /** The calls of a page never wait, and those of other accounts let them have time. */
   readonly here: ProcessTurns;
-  readonly database: Database;
+  readonly accountOf: ReturnType<typeof accountsOfPages>;
   readonly sandboxUrl: string | undefined;
   readonly callerFor: ServiceContext['callerFor'];
 }
@@ -102,8 +99,8 @@ function routesOf<Calls extends PageCalls>(parts: CheckoutPageParts, page: PageO
     ...actions.map((action) =>
       route(parts, `${id}.${action.name}`, `${path}/:token/${action.name}`, action.methods, async (exchange, given) => {
         const subject = openedRecord(tokens, given.token ?? '', exchange);
-        if (subject === undefined) throw new Failure(missing);
-        const answer = await answerCall(parts, exchange, subject, calls, action);
+        const answer = subject && (await answerCall(parts, exchange, subject, calls, action));
+        if (answer === undefined) throw new Failure(missing);
         writeJson(exchange.response, 200, JSON.stringify(answer), exchange.requestId, exchange.headers);
       }),
     ),
@@ -132,43 +129,31 @@ interface PageAction<Calls> {
   readonly methods: PublicRoute['methods'];
   /** The limit that it counts towards beside that of all requests. */
   readonly limit: 'payment' | 'answers' | 'promoCode' | undefined;
-  answer(
-    calls: Calls,
-    subject: PageSubject,
-    body: unknown,
-    call: CallOptions,
-    mayPay: () => boolean,
-  ): Promise<PageView>;
+  answer(calls: Calls, page: OpenPage, body: unknown, mayPay: () => boolean): Promise<PageView>;
 }
 
 const paymentActions: readonly PageAction<PageCalls>[] = [
   {
     ...{ name: 'session', methods: readMethods, limit: undefined },
-    answer: (calls, subject, _body, call, mayPay) => calls.view(subject, call, mayPay),
+    answer: (calls, page, _body, mayPay) => calls.view(page, mayPay),
   },
-  {
-    ...{ name: 'pay', methods: ['POST'], limit: 'payment' },
-    answer: (calls, subject, body, call) => calls.pay(subject, body, call),
-  },
+  { ...{ name: 'pay', methods: ['POST'], limit: 'payment' }, answer: (calls, page, body) => calls.pay(page, body) },
   {
     ...{ name: 'authenticate', methods: ['POST'], limit: 'payment' },
-    answer: (calls, subject, body, call) => calls.authenticate(subject, body, call),
+    answer: (calls, page, body) => calls.authenticate(page, body),
   },
 ];
 
 const sessionActions: readonly PageAction<SessionPageCalls>[] = [
   {
     ...{ name: 'letter', methods: ['POST'], limit: 'answers' },
-    answer: (calls, subject, body, call) => calls.answerLetter(subject, body, call),
+    answer: (calls, page, body) => calls.answerLetter(page, body),
   },
   {
     ...{ name: 'promo-code', methods: ['POST'], limit: 'promoCode' },
-    answer: (calls, subject, body, call) => calls.changePromoCode(subject, body, call),
+    answer: (calls, page, body) => calls.changePromoCode(page, body),
   },
-  {
-    ...{ name: 'cancel', methods: ['POST'], limit: undefined },
-    answer: (calls, subject, _body, call) => calls.cancel(subject, call),
-  },
+  { ...{ name: 'cancel', methods: ['POST'], limit: undefined }, answer: (calls, page) => calls.cancel(page) },
 ];
 
 async function serveLink(parts: CheckoutPageParts, exchange: Exchange, token: string): Promise<void> {
@@ -199,30 +184,31 @@ async function serveInvoice(
   await writeInvoicePdf(exchange, id, pdf);
 }
 
+// Undefined where the page's account is gone.
 async function answerCall<Calls>(
-  { limits, bodies, here, callerFor, database }: CheckoutPageParts,
+  { limits, bodies, here, callerFor, accountOf }: CheckoutPageParts,
   { request, requestId, traceparent }: Exchange,
   subject: PageSubject,
   calls: Calls,
   { name, methods, limit, answer }: PageAction<Calls>,
-): Promise<PageView> {
+): Promise<PageView | undefined> {
   const { accountId, testMode } = subject;
   limits.takeFromSession(subject.id, 'request');
   return here.neighbors.during(subject, async () => {
-    // What a payment depends on: which cards the account may charge in live mode.
-    const account = name === 'pay' ? await findAccountOfPage(database, accountId) : undefined;
-    const scopes = ['checkout_sessions_read', 'checkout_sessions_write'];
-    const caller = callerFor({ accountId, testMode, ...account?.caller, scopes });
     if (limit !== undefined) {
       limits.takeFromAddress(request, limit);
       limits.takeFromSession(subject.id, limit);
     }
+    const account = await accountOf(subject);
+    if (account === undefined) return undefined;
+    // What a payment depends on: which cards the account may charge in live mode.
+    const granted = name === 'pay' ? account.caller : {};
+    const scopes = ['checkout_sessions_read', 'checkout_sessions_write'];
+    const caller = callerFor({ accountId, testMode, ...granted, scopes });
     const body = methods.includes('POST') ? await readPageBody(request, bodies, accountId) : undefined;
     const mayPay = () => limits.allowsPayment(request, subject.id);
-    const call = { caller, requestId, traceparent };
-    return here.meter.run({ caller: { accountId, testMode }, isDear: false }, () =>
-      answer(calls, subject, body, call, mayPay),
-    );
+    const page = { subject, shop: account.shop, call: { caller, requestId, traceparent } };
+    return here.meter.run({ caller: { accountId, testMode }, isDear: false }, () => answer(calls, page, body, mayPay));
   });
 }
 
@@ -244,7 +230,7 @@ async function serveDocument(
   subject: PageSubject | undefined,
   calls: PageCalls,
 ): Promise<void> {
-  const shop = subject && (await findShop(parts.database, subject.accountId));
+  const shop = subject && (await parts.accountOf(subject))?.shop;
   if (subject === undefined || shop === undefined) return writePage(parts, exchange, 404, undefined);
   const view = await lookForDocument(parts, exchange, subject, shop, calls);
   // Beside the document, whatever path a proxy puts before it.
@@ -268,7 +254,7 @@ async function lookForDocument(
   const call = { caller, requestId, traceparent, timeoutMs: lookTimeoutMs };
   try {
     const work = { caller: { accountId, testMode }, isDear: false };
-    return await here.neighbors.during(subject, () => here.meter.run(work, () => calls.look(subject, shop, call)));
+    return await here.neighbors.during(subject, () => here.meter.run(work, () => calls.look({ subject, shop, call })));
   } catch (error) {
     if (error instanceof Failure) return undefined;
     throw error;

@@ -9,75 +9,67 @@ import {
   pagePromoCodeSchema,
   renderPage,
   screen,
-  shippingCountriesOf,
   violationsOf,
 } from '@eligo/contract';
-import { Failure, type Violation } from '@eligo/failures';
-import type { Database } from '@eligo/postgres';
-import type { CheckoutPage, CheckoutSession } from '@eligo/proto/checkout/v1/checkout';
+import { Failure } from '@eligo/failures';
 import type { CallOptions } from '@eligo/rpc';
 import type { Logger, PageSubject } from '@eligo/service';
-import { findShop } from '../accounts/find-shop.ts';
 import { awaitSubscription } from '../await-subscription.ts';
 import { moneyCall } from '../http/call-budget.ts';
 import type { Peers } from '../peers.ts';
 
+/** A page that something is asked of, and the call in which it is carried out. */
+export interface OpenPage {
+  readonly subject: PageSubject;
+  readonly shop: PageShop;
+  readonly call: CallOptions;
+}
+
 /** What the page of a session or an invoice can ask of the gateway. Each answers with the page as it then is. */
 export interface PageCalls {
   /** The page as it is, for its document; undefined where a payment is under way, or it has a secret: its script asks then. */
-  look(subject: PageSubject, shop: PageShop, call: CallOptions): Promise<PageView | undefined>;
+  look(page: OpenPage): Promise<PageView | undefined>;
   /** `mayGoOn` counts a payment, and says whether the limit allows it: a look that finds the answer of a bank goes on with a card that is saved. */
-  view(subject: PageSubject, call: CallOptions, mayGoOn: () => boolean): Promise<PageView>;
-  pay(subject: PageSubject, sent: unknown, call: CallOptions): Promise<PageView>;
+  view(page: OpenPage, mayGoOn: () => boolean): Promise<PageView>;
+  pay(page: OpenPage, sent: unknown): Promise<PageView>;
   /** Finds out what came of an authentication. */
-  authenticate(subject: PageSubject, sent: unknown, call: CallOptions): Promise<PageView>;
+  authenticate(page: OpenPage, sent: unknown): Promise<PageView>;
 }
 
 /** What the page of a session can ask beside. */
 export interface SessionPageCalls extends PageCalls {
   /** Enters the promo code that the shopper typed, or removes it. */
-  changePromoCode(subject: PageSubject, sent: unknown, call: CallOptions): Promise<PageView>;
+  changePromoCode(page: OpenPage, sent: unknown): Promise<PageView>;
   /** Gives the reviewer of the session's letters what the shopper answers. */
-  answerLetter(subject: PageSubject, sent: unknown, call: CallOptions): Promise<PageView>;
-  cancel(subject: PageSubject, call: CallOptions): Promise<PageView>;
+  answerLetter(page: OpenPage, sent: unknown): Promise<PageView>;
+  cancel(page: OpenPage): Promise<PageView>;
 }
 
-export function pageCalls(parts: {
-  peers: Peers;
-  database: Database;
-  sandboxUrl: string | undefined;
-  logger: Logger;
-}): SessionPageCalls {
-  const { peers, database, sandboxUrl, logger } = parts;
+export function pageCalls(parts: { peers: Peers; sandboxUrl: string | undefined; logger: Logger }): SessionPageCalls {
+  const { peers, sandboxUrl, logger } = parts;
   const { checkout } = peers;
 
-  async function read({ accountId, id }: PageSubject, call: CallOptions) {
-    const [page, shop] = await Promise.all([checkout.getPage({ id }, call), findShop(database, accountId)]);
-    if (shop === undefined) throw new Failure('checkout_session_not_found');
-    return { page, shop };
+  async function view({ subject, shop, call }: OpenPage): Promise<PageView> {
+    return renderPage(await checkout.getPage({ id: subject.id }, call), shop, sandboxUrl);
   }
 
-  async function view(subject: PageSubject, call: CallOptions): Promise<PageView> {
-    const { page, shop } = await read(subject, call);
-    return renderPage(page, shop, sandboxUrl);
-  }
-
-  async function resume({ id }: PageSubject, giveUp: boolean, call: CallOptions): Promise<void> {
+  async function resume({ subject, call }: OpenPage, giveUp: boolean): Promise<void> {
     const startedAt = performance.now();
-    const session = await checkout.resumeAuthentication({ id, giveUp }, moneyCall(call));
+    const session = await checkout.resumeAuthentication({ id: subject.id, giveUp }, moneyCall(call));
     await awaitSubscription(peers, session, call, performance.now() - startedAt);
   }
 
   return {
-    async look({ id }, shop, call) {
-      const page = await checkout.getPage({ id, forDocument: true }, call);
+    async look({ subject, shop, call }) {
+      const page = await checkout.getPage({ id: subject.id, forDocument: true }, call);
       return withoutSecret(renderPage(page, shop, sandboxUrl));
     },
-    async view(subject, call, mayGoOn) {
-      const { page, shop } = await read(subject, call);
+    async view(open, mayGoOn) {
+      const { subject, shop, call } = open;
+      const page = await checkout.getPage({ id: subject.id }, call);
       if (!page.setUpAnswered || !mayGoOn()) return renderPage(page, shop, sandboxUrl);
       try {
-        await resume(subject, false, call);
+        await resume(open, false);
       } catch (error) {
         if (!(error instanceof Failure)) throw error;
         logger.warn(
@@ -86,36 +78,37 @@ export function pageCalls(parts: {
         );
         return renderPage(page, shop, sandboxUrl);
       }
-      return view(subject, call);
+      return view(open);
     },
-    async pay(subject, sent, call) {
+    async pay(open, sent) {
+      const { subject, shop, call } = open;
       const startedAt = performance.now();
-      const payment = readBodyAs(pagePaymentSchema, sent);
-      const { page, shop } = await read(subject, call);
-      requireWhatIsAsked(payment, page, shippingCountriesOf(page, shop));
-      const session = await checkout.completeSession(completionOf(subject.id, payment), moneyCall(call));
-      await awaitSubscription(peers, session, call, performance.now() - startedAt);
-      const paid = paidPage(page, session);
-      return paid === undefined ? view(subject, call) : renderPage(paid, shop, sandboxUrl);
+      const payment = paymentOf(subject.id, readBodyAs(pagePaymentSchema, sent), shop);
+      const { result } = await checkout.payOnPage(payment, moneyCall(call));
+      if (result.case === 'page') return renderPage(result.value, shop, sandboxUrl);
+      if (result.case === 'session') {
+        await awaitSubscription(peers, result.value, call, performance.now() - startedAt);
+      }
+      return view(open);
     },
-    async authenticate(subject, sent, call) {
+    async authenticate(open, sent) {
       const { give_up: giveUp = false } = readBodyAs(pageAuthenticationSchema, sent);
-      await resume(subject, giveUp, call);
-      return view(subject, call);
+      await resume(open, giveUp);
+      return view(open);
     },
-    async changePromoCode(subject, sent, call) {
+    async changePromoCode(open, sent) {
       const { code } = readBodyAs(pagePromoCodeSchema, sent);
-      await checkout.changePromoCode({ id: subject.id, ...(code === null ? {} : { code }) }, call);
-      return view(subject, call);
+      await checkout.changePromoCode({ id: open.subject.id, ...(code === null ? {} : { code }) }, open.call);
+      return view(open);
     },
-    async answerLetter(subject, sent, call) {
-      const answers = readBodyAs(pageLetterSchema, sent);
-      await checkout.submitLetterAnswers({ checkoutSessionId: subject.id, answers: JSON.stringify(answers) }, call);
-      return view(subject, call);
+    async answerLetter(open, sent) {
+      const answers = JSON.stringify(readBodyAs(pageLetterSchema, sent));
+      await checkout.submitLetterAnswers({ checkoutSessionId: open.subject.id, answers }, open.call);
+      return view(open);
     },
-    async cancel(subject, call) {
-      await checkout.cancelSession({ id: subject.id }, moneyCall(call));
-      return view(subject, call);
+    async cancel(open) {
+      await checkout.cancelSession({ id: open.subject.id }, moneyCall(open.call));
+      return view(open);
     },
   };
 }
@@ -123,13 +116,6 @@ export function pageCalls(parts: {
 /** A view for the document of a page. The client secret of an authentication is told to the page's script alone. */
 export function withoutSecret(view: PageView): PageView | undefined {
   return view.authentication === null && !view.payment_in_flight ? view : undefined;
-}
-
-// What a page shows of a payment that is over: the answer has all that has changed. Undefined where more happens: a letter, a subscription, a bank that asks.
-function paidPage(page: CheckoutPage, session: CheckoutSession): CheckoutPage | undefined {
-  if (session.status !== 'complete' || session.mode !== 'payment' || page.session?.status !== 'open') return undefined;
-  const { clientSecret: _over, ...rest } = page;
-  return { ...rest, session, paymentInFlight: false, takesPromoCode: false, asksLetterQuestions: false };
 }
 
 /** A checked body of a page. */
@@ -141,45 +127,17 @@ export function readBodyAs<Body>(schema: PageSchema<Body>, sent: unknown): Body 
   return read.data;
 }
 
-// The page asks for these; a request that is made by hand gets no further without them.
-function requireWhatIsAsked(
-  payment: PagePayment,
-  { session, dueNowCents }: CheckoutPage,
-  countries: readonly string[],
-): void {
-  const violations: Violation[] = [];
-  const need = (...path: string[]) =>
-    violations.push({ loc: ['body', ...path], msg: 'Field required', type: 'missing' });
-  // A card is set up for what comes later where nothing is due at once.
-  const isForLater = session?.mode === 'subscription' || session?.mode === 'setup';
-  if (payment.cards.length === 0 && (dueNowCents > 0n || isForLater)) need('cards');
-  const isAddressKnown = payment.shipping_details !== undefined || session?.shippingDetails !== undefined;
-  if (session?.shippingAddressCollection && !isAddressKnown) need('shipping_details');
-  const address = payment.shipping_details;
-  if (address !== undefined && !countries.includes(address.country)) {
-    const msg = 'The shop does not ship to this country';
-    violations.push({ loc: ['body', 'shipping_details', 'country'], msg, type: 'not_allowed' });
-  }
-  for (const field of ['state', 'postal_code'] as const) {
-    if (address?.country === 'US' && address[field] === '') need('shipping_details', field);
-  }
-  if (session?.customText?.termsOfServiceCheckboxRequired && payment.terms_accepted !== true) need('terms_accepted');
-  // Its amounts can change in another tab.
-  if (session?.allowPromotionCodes && payment.shown_split === undefined) need('shown_split');
-  // Of a session that has ended, checkout says so.
-  if (violations.length > 0 && session?.status === 'open') throw Failure.violations(violations);
-}
-
 // The health card goes first: it is the one that a subscription renews with.
-function completionOf(id: string, { cards, shipping_details: address, shown_split: shownSplit }: PagePayment) {
-  const [first, second] = cards.toSorted((one, other) => one.slot.localeCompare(other.slot));
+function paymentOf(
+  id: string,
+  { cards, shipping_details: address, shown_split: shownSplit, terms_accepted: termsAccepted }: PagePayment,
+  { shippingCountries }: PageShop,
+) {
+  const inOrder = cards.toSorted((one, other) => one.slot.localeCompare(other.slot));
   return {
     id,
-    onPage: true,
-    ...(first === undefined ? {} : { paymentMethod: first.payment_method, paymentMethodSlot: first.slot }),
-    ...(second === undefined
-      ? {}
-      : { secondPaymentMethod: second.payment_method, secondPaymentMethodSlot: second.slot }),
+    cards: inOrder.map(({ payment_method: paymentMethod, slot }) => ({ paymentMethod, slot })),
+    ...{ shippingCountries: [...shippingCountries], termsAccepted: termsAccepted === true },
     ...(address === undefined ? {} : { shippingDetails: addressMessage(address) }),
     ...(shownSplit === undefined ? {} : { shownSplit }),
   };

@@ -1,7 +1,6 @@
 import { Failure } from '@eligo/failures';
-import type { Database } from '@eligo/postgres';
 import type { PageSubject, PageTokens, ServiceContext } from '@eligo/service';
-import { findAccountOfPage } from '../accounts/find-account-of-page.ts';
+import type { accountsOfPages } from '../accounts/find-account-of-page.ts';
 import type { Exchange } from '../api.ts';
 import { moneyCall } from '../http/call-budget.ts';
 import type { Peers } from '../peers.ts';
@@ -12,7 +11,7 @@ export interface LinkParts {
   readonly tokens: PageTokens;
   readonly peers: Peers;
   readonly limits: PageLimits;
-  readonly database: Database;
+  readonly accountOf: ReturnType<typeof accountsOfPages>;
   readonly callerFor: ServiceContext['callerFor'];
 }
 
@@ -37,11 +36,12 @@ export async function visitLink(parts: LinkParts, exchange: Exchange, token: str
 }
 
 async function openSession(
-  { peers, database, callerFor }: LinkParts,
+  { peers, accountOf, callerFor }: LinkParts,
   { requestId, traceparent }: Exchange,
-  { accountId, testMode, id }: PageSubject,
+  subject: PageSubject,
 ): Promise<string | 404 | 410> {
-  const account = await findAccountOfPage(database, accountId);
+  const { accountId, testMode, id } = subject;
+  const account = await accountOf(subject);
   if (account === undefined) return 404;
   const caller = callerFor({ accountId, testMode, ...account.caller, scopes: ['checkout_sessions_write'] });
   const { receiptMerchantName } = account;

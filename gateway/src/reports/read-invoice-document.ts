@@ -2,7 +2,7 @@ import { Failure } from '@eligo/failures';
 import type { Database } from '@eligo/postgres';
 import type { InvoiceStatement } from '@eligo/proto/billing/v1/billing';
 import type { CallOptions } from '@eligo/rpc';
-import { findShop } from '../accounts/find-shop.ts';
+import { findShop } from '../accounts/find-account-of-page.ts';
 import type { Peers } from '../peers.ts';
 import { type InvoiceDocument, invoiceDocument } from './invoice-document.ts';
 import { soldByASession } from './invoice-of-session.ts';

@@ -2,11 +2,13 @@ import { scoped, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { attachPaymentMethod } from '../src/actions/attach-payment-method.ts';
-import { completeWithCards } from '../src/actions/complete-with-cards.ts';
+import { completeOnPage, completeWithCards } from '../src/actions/complete-with-cards.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
-import { readPage } from '../src/actions/read-page.ts';
+import { paidPage, readPage } from '../src/actions/read-page.ts';
+import { splitVersionOf } from '../src/domain/repricing.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
+import { pageMessage } from '../src/messages/page.ts';
 import { findPageCard } from '../src/store/page-cards.ts';
 import { findPaymentMethod } from '../src/store/payment-methods.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
@@ -96,6 +98,95 @@ describe('a card typed on the page of a session', () => {
       const bypassed = withTx(fixture.database, fixture.scope, (tx) => tx.execute(change, fixture.scope));
       await expect(bypassed).rejects.toThrow('permission denied');
     }
+  });
+});
+
+describe('a payment on the page', () => {
+  const address = { line1: '1 Main St', city: 'Springfield', state: 'IL', postalCode: '62701', country: 'US' };
+  const terms = { shippingCountries: ['US'], termsAccepted: true };
+  const complete = (
+    session: Session,
+    given: Partial<Parameters<typeof completeOnPage>[2]>,
+    of: Partial<typeof terms>,
+  ) =>
+    completeOnPage(
+      fixture.context,
+      fixture.scope,
+      {
+        ...{ sessionId: session.id, paymentMethod: undefined, secondPaymentMethod: undefined, slot: 'other' },
+        ...{ shippingDetails: null, onPage: true, refusesHealthCards: false, ...given },
+      },
+      { ...terms, ...of },
+    );
+  const missingOf = async (...given: Parameters<typeof complete>) => {
+    const failure = await complete(...given).catch((error: unknown) => error);
+    return (failure as { violations?: { loc: string[]; type: string }[] }).violations?.map(
+      ({ loc, type }) => `${loc.join('.')} ${type}`,
+    );
+  };
+
+  it('is refused before anything is charged without what its page asks for [D14.82, D14.167, D14.174]', async () => {
+    const session = await fixture.session({
+      lines: [line({ unitAmount: 6_000 })],
+      shippingAddressCollection: true,
+      allowPromotionCodes: true,
+      customText: { termsOfServiceCheckboxRequired: true },
+    });
+    const paymentMethod = await typed('tok_visa');
+    const shownSplit = splitVersionOf((await page(session)).session) ?? '';
+    expect(await missingOf(session, {}, { termsAccepted: false })).toEqual([
+      'body.cards missing',
+      'body.shipping_details missing',
+      'body.terms_accepted missing',
+      'body.shown_split missing',
+    ]);
+    const given = { paymentMethod, shownSplit };
+    const abroad = { ...address, state: '', postalCode: '', country: 'HK' };
+    expect(await missingOf(session, { ...given, shippingDetails: abroad }, {})).toEqual([
+      'body.shipping_details.country not_allowed',
+    ]);
+    expect(await missingOf(session, { ...given, shippingDetails: { ...abroad, country: 'US' } }, {})).toEqual([
+      'body.shipping_details.state missing',
+      'body.shipping_details.postal_code missing',
+    ]);
+    expect(await fixture.charges(session)).toEqual([]);
+    const shippingCountries = ['US', 'HK'];
+    const paid = await complete(session, { ...given, shippingDetails: abroad }, { shippingCountries });
+    expect(paid.session).toMatchObject({ status: 'complete', shippingDetails: { line1: '1 Main St', country: 'HK' } });
+    // What has ended says so, whatever is missing.
+    await expect(complete(session, {}, {})).rejects.toMatchObject({ code: 'checkout_session_already_processed' });
+  });
+
+  it('needs no address where the shop gave one, and takes one of the same country [D14.174]', async () => {
+    const shippingDetails = { ...address, country: 'CA' };
+    const parts = { lines: [line({ unitAmount: 6_000 })], shippingAddressCollection: true, shippingDetails };
+    for (const given of [null, { ...shippingDetails, line1: '2 Main St' }]) {
+      const session = await fixture.session(parts);
+      const paymentMethod = await typed('tok_visa');
+      const paid = await complete(session, { paymentMethod, shippingDetails: given }, {});
+      expect(paid.session).toMatchObject({ status: 'complete', shippingDetails: given ?? shippingDetails });
+    }
+  });
+
+  it('needs a card where nothing is due at once but a card is saved [D14.82]', async () => {
+    const { customerId } = await fixture.card('hsa');
+    const session = await fixture.session({ mode: 'setup', lines: [], customerId });
+    expect(await missingOf(session, {}, {})).toEqual(['body.cards missing']);
+  });
+
+  it.each([
+    ['two cards', ['tok_hsa', 'tok_visa']],
+    ['one card', ['tok_visa']],
+  ])('that is over with %s shows what the page is read as afterwards [D14.82]', async (_what, tokens) => {
+    const session = await guest();
+    const [paymentMethod, secondPaymentMethod] = await Promise.all(tokens.map(typed));
+    const slots = tokens[1] === undefined ? {} : ({ slot: 'health', secondSlot: 'other' } as const);
+    const paid = await complete(session, { paymentMethod, secondPaymentMethod, ...slots }, {});
+    expect(paid.session.status).toBe('complete');
+    const { lines = [] } = paid;
+    const shown = paidPage(fixture.context, fixture.scope, paid.session, lines);
+    const read = await page(session);
+    expect(pageMessage(fixture.scope, shown)).toEqual(pageMessage(fixture.scope, read));
   });
 });
 

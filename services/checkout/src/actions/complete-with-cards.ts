@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 import type { CardSlot } from '../domain/card-kind.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
 import { awaitsLetters } from '../domain/letter.ts';
-import { keepsItsCard, type Session } from '../domain/session.ts';
+import { keepsItsCard, type Session, type SessionLine } from '../domain/session.ts';
 import { loadSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { adoptPageCard } from './adopt-page-card.ts';
@@ -13,16 +13,38 @@ import { completeSession } from './complete-session.ts';
 import { createTestPaymentMethod } from './create-test-payment-method.ts';
 import { cardKeeper, keepCard } from './keep-card.ts';
 import { payOnPage } from './pay-on-page.ts';
+import { type PageTerms, requireWhatIsAsked } from './require-what-is-asked.ts';
 import type { CardsOfShopper } from './shopper-cards.ts';
 import { submitLetterAnswers } from './submit-letter-answers.ts';
 
 /** Completes a session with the shopper's cards and answers. The first card is kept for the session's customer where it is charged again later. */
 export async function completeWithCards(context: Context, scope: Scope, cards: CardsOfShopper): Promise<Session> {
-  const session =
-    (cards.onPage ? await payOnPage(context, scope, cards) : undefined) ?? (await payWithCards(context, scope, cards));
+  if (cards.onPage) return (await completeOnPage(context, scope, cards)).session;
+  const session = await payWithCards(context, scope, cards);
   const answers = cards.letterAnswers ?? null;
   if (answers !== null && awaitsLetters(session)) await submitLetterAnswers(context, scope, session.id, answers);
   return session;
+}
+
+/** What became of a payment on the page. */
+export interface CompletedOnPage {
+  readonly session: Session;
+  /** The session's lines, where the payment is over and nothing else is to come. */
+  readonly lines: readonly SessionLine[] | undefined;
+}
+
+/** Completes a session with what its shopper gives on its page. With `terms`, refuses before anything is charged a payment without what the page asks for. */
+export async function completeOnPage(
+  context: Context,
+  scope: Scope,
+  cards: CardsOfShopper,
+  terms?: PageTerms,
+): Promise<CompletedOnPage> {
+  const page = await context.groups.pages.submit(scope, cards.sessionId);
+  if (page !== undefined && terms !== undefined) requireWhatIsAsked(page.session, cards, terms);
+  const session = page && (await payOnPage(context, scope, page, cards));
+  if (session === undefined) return { session: await payWithCards(context, scope, cards), lines: undefined };
+  return { session, lines: session.status === 'complete' ? page?.lines : undefined };
 }
 
 async function payWithCards(context: Context, scope: Scope, cards: CardsOfShopper): Promise<Session> {

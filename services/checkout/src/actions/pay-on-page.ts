@@ -9,7 +9,7 @@ import type { PaymentMethod } from '../domain/payment-method.ts';
 import { minimumChargeCents, type PlannedPayment, planPayment } from '../domain/payment-plan.ts';
 import { splitVersionOf } from '../domain/repricing.ts';
 import type { Session } from '../domain/session.ts';
-import type { BegunPayment, TypedCard } from '../store/page-payments.ts';
+import type { BegunPayment, PaidPage, TypedCard } from '../store/page-payments.ts';
 import type { PaymentPlan } from '../store/payment-plans.ts';
 import type { ChargeableCard } from '../store/session-payments.ts';
 import { loadSession } from '../store/sessions.ts';
@@ -26,12 +26,15 @@ import type { CardsOfShopper } from './shopper-cards.ts';
  * attempt, and where one card pays everything, one write completes it. Payments that come at the same time share both. Undefined, with nothing written, for
  * every other payment, and for those that are to be refused: `completeWithCards` decides them.
  */
-export async function payOnPage(context: Context, scope: Scope, given: CardsOfShopper): Promise<Session | undefined> {
+export async function payOnPage(
+  context: Context,
+  scope: Scope,
+  { session, lines }: PaidPage,
+  given: CardsOfShopper,
+): Promise<Session | undefined> {
   const deadlineMs = performance.now() + context.budgets.callMs + context.budgets.lockMs;
-  const page = await context.groups.pages.submit(scope, given.sessionId);
   const at = context.clock.now();
-  if (page === undefined || !isPlain(context, scope, page.session, given, at)) return undefined;
-  const { session } = page;
+  if (!isPlain(context, scope, session, given, at)) return undefined;
   const payment = await begin(context, scope, session, given, at);
   if (payment === undefined) return undefined;
   const { plan, first, intent, cards } = payment;
@@ -46,7 +49,7 @@ export async function payOnPage(context: Context, scope: Scope, given: CardsOfSh
       : await payWithTwoCards(
           context,
           scope,
-          { ...claimed, lines: page.lines, attempt, second: chargeable(second.method) },
+          { ...claimed, lines, attempt, second: chargeable(second.method) },
           deadlineMs,
         );
   return paid ?? loadSession(context.database, scope, session.id);

@@ -76,8 +76,7 @@ export async function readPage(
     isSetUpAnswered: setUpAnswer?.isAnswered === true,
     timeOver: session.expiresAt <= at,
     dueNowCents,
-    healthCardCents:
-      dueNowCents > 0 && takesHealthCards(session) ? healthPart(dueNowCents, session.amountEligibleCents) : cents(0),
+    healthCardCents: healthCardCentsOf(session, dueNowCents),
     trialEnd,
     asksLetterQuestions: awaitsLetters(session) && (await hasUnansweredLetter(database, scope, sessionId)),
     renewal: renewal && { totalCents: renewal.totalCents, healthCardCents: renewalHealthPart(renewal) },
@@ -87,6 +86,28 @@ export async function readPage(
     // The bank of a card is asked where the card was charged, whichever processor account the shop has by now.
     cardFields: cardFieldsOf(asked?.port ?? context.processors.findOf(scope)),
   };
+}
+
+/** What the page of a session shows once its payment is over and nothing else is to come, without reading anything again. */
+export function paidPage(
+  { clock, processors }: Pick<Context, 'clock' | 'processors'>,
+  scope: Scope,
+  session: Session,
+  lines: readonly SessionLine[],
+): Page {
+  const dueNowCents = session.amountTotalCents;
+  return {
+    ...{ session, lines, dueNowCents },
+    ...{ paymentInFlight: false, isSetUpAnswered: false, asksLetterQuestions: false, takesPromoCode: false },
+    timeOver: session.expiresAt <= clock.now(),
+    healthCardCents: healthCardCentsOf(session, dueNowCents),
+    ...{ trialEnd: null, renewal: undefined, clientSecret: undefined },
+    cardFields: cardFieldsOf(processors.findOf(scope)),
+  };
+}
+
+function healthCardCentsOf(session: Session, dueNowCents: Cents): Cents {
+  return dueNowCents > 0 && takesHealthCards(session) ? healthPart(dueNowCents, session.amountEligibleCents) : cents(0);
 }
 
 // The secret is read from the processor each time and stored nowhere. Without an answer the page waits and asks again.

@@ -133,7 +133,7 @@ export interface StorefrontPaymentDetails {
   readonly cardLast4?: string;
 }
 
-/** What is only rendered back; no decision reads it, but for the subscription's. */
+/** What is only rendered back. No decision reads it but the subscription's, and what the page asks of its shopper. */
 export interface SessionDetails {
   readonly allowPromotionCodes?: boolean;
   readonly cancelUrl?: string;

@@ -10,8 +10,9 @@ import { centsFromInt64, present } from '@eligo/values';
 import { acceptProcessorEvent } from '../actions/accept-processor-event.ts';
 import { changePromoCode } from '../actions/change-promo-code.ts';
 import { chargeInvoice } from '../actions/charge-invoice.ts';
-import { completeWithCards } from '../actions/complete-with-cards.ts';
+import { completeOnPage, completeWithCards } from '../actions/complete-with-cards.ts';
 import { confirmSession } from '../actions/confirm-session.ts';
+import { paidPage } from '../actions/read-page.ts';
 import { recordDispute } from '../actions/record-dispute.ts';
 import { cardUpdated, refreshCard } from '../actions/refresh-card.ts';
 import { releaseRefund } from '../actions/release-refund.ts';
@@ -67,6 +68,23 @@ export function chargingHandlers(context: Context): Implementation<typeof Checko
         letterAnswers: letter === undefined ? null : JSON.stringify({ letter }),
       });
       return sessionMessage(scope, session);
+    },
+
+    async payOnPage({ id, cards, shippingDetails, shownSplit, shippingCountries, termsAccepted }, { scope, caller }) {
+      const [first, second] = cards;
+      const given = {
+        ...{ sessionId: id, paymentMethod: first?.paymentMethod, secondPaymentMethod: second?.paymentMethod },
+        ...{ slot: slotOf(first?.slot), secondSlot: slotOf(second?.slot), onPage: true, shownSplit },
+        refusesHealthCards: !acceptsHealthCards(caller),
+        acceptsPart: caller.features.includes('partial_approvals'),
+        shippingDetails: addressOf(shippingDetails),
+      };
+      const { session, lines } = await completeOnPage(context, scope, given, { shippingCountries, termsAccepted });
+      const result =
+        lines === undefined
+          ? ({ case: 'session', value: sessionMessage(scope, session) } as const)
+          : ({ case: 'page', value: pageMessage(scope, paidPage(context, scope, session, lines)) } as const);
+      return { result };
     },
 
     async changePromoCode({ id, code }, call) {
