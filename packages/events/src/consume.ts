@@ -126,8 +126,9 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
   };
 }
 
-// Each of these means that what is pulled from is not there any more, or not heard of: begin again from the start.
-const restartOn = new Set<string>(['consumer_deleted', 'consumer_not_found', 'stream_not_found', 'heartbeats_missed']);
+// Each of these means that what is pulled from is not there any more: begin again from the start. A server that is not heard of is asked again by the client, which keeps its
+// subscription: without it, events that the server sends once it goes on would be given again only 30 s later.
+const restartOn = new Set<string>(['consumer_deleted', 'consumer_not_found', 'stream_not_found']);
 
 function restartWhenLost(status: AsyncIterable<{ type: string }>, restart: () => void): void {
   const watch = async (): Promise<void> => {

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { insideTransaction, unscoped } from '@eligo/postgres';
 import type { Event } from '@eligo/proto/events/v1/events';
 import { beforeEach, expect, test, vi } from 'vitest';
@@ -199,6 +200,23 @@ test('waits for a stream that does not exist yet', async () => {
   await appendSome(on.beta, 1);
   await on.relay({ database: on.beta, service: 'beta', connection: await on.connect('beta') });
   await until(() => seen.length === 1);
+});
+
+test('events that were asked for while the server stalled are handled as soon as it goes on, and are not lost until they are given again', async () => {
+  const gate = Promise.withResolvers<void>();
+  const consumer = await on.consumer({ concurrency: 1, handle: () => gate.promise });
+  await appendSome(on.alpha, 700);
+  await until(async () => ((await consumer.lag())[0]?.unacknowledged ?? 0) >= 64);
+  await on.nats.freeze();
+  // What waits is handled now, and more is asked of the server.
+  gate.resolve();
+  // Two heartbeats are missed, of 2.5 s each.
+  await pause(8_000);
+  on.nats.thaw();
+  const thawedMs = performance.now();
+  await until(() => consumer.stats().handled === 700);
+  // What the server has sent to nobody is given again after 30 s.
+  expect(performance.now() - thawedMs).toBeLessThan(20_000);
 });
 
 test('stopping in the moment in which it begins to take waits for nothing', async () => {
