@@ -44,7 +44,7 @@ export async function startReceiver(): Promise<Receiver> {
     received,
     ofType,
     next: (type, matches = () => true) =>
-      waitUntil(() => ofType(type).find((one) => matches(one.body)), { withinMs: 20_000, what: `the event ${type}` }),
+      waitUntil(() => ofType(type).find((one) => matches(one.body)), { withinMs: 45_000, what: `the event ${type}` }),
     async close() {
       server.closeAllConnections();
       server.close();

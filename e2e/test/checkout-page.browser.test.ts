@@ -197,23 +197,23 @@ describe('the checkout page', () => {
     const slow = await open(reloaded.url);
     await slow.type('health', numbers.hsa);
     await eligo.sandbox('POST', '/sandbox/faults', {
-      fault: { call: 'payment_intents.confirm', kind: 'slow', delay_ms: 3_000, times: 1 },
+      fault: { call: 'payment_intents.confirm', kind: 'slow', delay_ms: 6_000, times: 1 },
     });
     await slow.pay();
     await waitUntil(async () => {
       const sending = "select from checkout.charge_attempts where subject_id = $1 and status = 'sending'";
       return (await eligo.database.admin(sending, [reloaded.id])).length > 0;
     });
-    // The page waits for its outcome until it is inspected, however long that takes.
-    const inspected = Promise.withResolvers<void>();
-    await slow.page.route('**/session', async (route) => {
-      await inspected.promise;
-      await route.continue();
-    });
+    // The page is told that its payment is in flight until it is inspected, however long that takes.
+    const inFlight = await (await fetch(`${reloaded.url}/session`)).text();
+    let isInspected = false;
+    await slow.page.route('**/session', (route) =>
+      isInspected ? route.continue() : route.fulfill({ contentType: 'application/json', body: inFlight }),
+    );
     await slow.page.reload();
     await slow.says('Working on your payment');
     await slow.inspect('working-phone');
-    inspected.resolve();
+    isInspected = true;
     await slow.says('your payment is complete');
     expect(await chargesOf(reloaded.id)).toEqual([6_773]);
     await slow.close();
