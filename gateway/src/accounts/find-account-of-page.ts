@@ -24,8 +24,11 @@ export async function findAccountOfPage(database: Database, accountId: string): 
   };
 }
 
-/** Reads the account of a page; requests of one account that come at the same time share the query. */
-export function accountsOfPages(database: Database): (page: Scope) => Promise<AccountOfPage | undefined> {
+/** Finds the account of a page; undefined for one that does not exist. */
+export type AccountOf = (page: Scope) => Promise<AccountOfPage | undefined>;
+
+/** Requests of one account that come at the same time share the query. */
+export function accountsOfPages(database: Database): AccountOf {
   const reads = openGroupedReads(async ({ accountId }, requests: readonly undefined[]) => {
     const account = await findAccountOfPage(database, accountId);
     return requests.map(() => account);

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { PageShop, PageView } from '@eligo/contract';
 import { Failure } from '@eligo/failures';
 import type { PageSubject, PageTokens, ProcessTurns, ServiceContext } from '@eligo/service';
-import type { accountsOfPages } from '../accounts/find-account-of-page.ts';
+import type { AccountOf } from '../accounts/find-account-of-page.ts';
 import type { Exchange } from '../api.ts';
 import type { BodyBudget } from '../http/body-budget.ts';
 import { type PublicRoute, readMethods } from '../http/public-router.ts';
@@ -36,7 +36,7 @@ export interface CheckoutPageParts {
   readonly dear: DearRequests;
   /** The calls of a page never wait, and those of other accounts let them have time. */
   readonly here: ProcessTurns;
-  readonly accountOf: ReturnType<typeof accountsOfPages>;
+  readonly accountOf: AccountOf;
   readonly sandboxUrl: string | undefined;
   readonly callerFor: ServiceContext['callerFor'];
 }

@@ -1,6 +1,6 @@
 import { Failure } from '@eligo/failures';
 import type { PageSubject, PageTokens, ServiceContext } from '@eligo/service';
-import type { accountsOfPages } from '../accounts/find-account-of-page.ts';
+import type { AccountOf } from '../accounts/find-account-of-page.ts';
 import type { Exchange } from '../api.ts';
 import { moneyCall } from '../http/call-budget.ts';
 import type { Peers } from '../peers.ts';
@@ -11,7 +11,7 @@ export interface LinkParts {
   readonly tokens: PageTokens;
   readonly peers: Peers;
   readonly limits: PageLimits;
-  readonly accountOf: ReturnType<typeof accountsOfPages>;
+  readonly accountOf: AccountOf;
   readonly callerFor: ServiceContext['callerFor'];
 }
 

@@ -12,7 +12,7 @@ export { notFoundCodeOf } from './fields.ts';
 export type { Json, JsonObject } from './json.ts';
 export { limits } from './limits.ts';
 export { codesOf, openapi } from './openapi.ts';
-export { type PageShop, renderPage, shippingCountriesOf } from './page/checkout-page.ts';
+export { type PageShop, renderPage } from './page/checkout-page.ts';
 export { renderInvoicePage } from './page/invoice-page.ts';
 export {
   type PageLetter,

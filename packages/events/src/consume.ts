@@ -126,8 +126,8 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
   };
 }
 
-// Each of these means that what is pulled from is not there any more: begin again from the start. A server that is not heard of is asked again by the client, which keeps its
-// subscription: without it, events that the server sends once it goes on would be given again only 30 s later.
+// Each of these means that what is pulled from is gone: start over. Missed heartbeats do not: the client checks by itself whether the consumer exists and pulls again. A new
+// subscription would lose what the silent server was asked for, and the server redelivers that only after 30 s.
 const restartOn = new Set<string>(['consumer_deleted', 'consumer_not_found', 'stream_not_found']);
 
 function restartWhenLost(status: AsyncIterable<{ type: string }>, restart: () => void): void {

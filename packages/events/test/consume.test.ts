@@ -202,20 +202,20 @@ test('waits for a stream that does not exist yet', async () => {
   await until(() => seen.length === 1);
 });
 
-test('events that were asked for while the server stalled are handled as soon as it goes on, and are not lost until they are given again', async () => {
+test('events that were requested while the server was silent are handled as soon as it resumes, not when they are redelivered', async () => {
   const gate = Promise.withResolvers<void>();
   const consumer = await on.consumer({ concurrency: 1, handle: () => gate.promise });
   await appendSome(on.alpha, 700);
   await until(async () => ((await consumer.lag())[0]?.unacknowledged ?? 0) >= 64);
   await on.nats.freeze();
-  // What waits is handled now, and more is asked of the server.
+  // What waits is handled now, and more is requested.
   gate.resolve();
   // Two heartbeats are missed, of 2.5 s each.
   await pause(8_000);
   on.nats.thaw();
   const thawedMs = performance.now();
   await until(() => consumer.stats().handled === 700);
-  // What the server has sent to nobody is given again after 30 s.
+  // The server redelivers after 30 s what it has sent to nobody.
   expect(performance.now() - thawedMs).toBeLessThan(20_000);
 });
 

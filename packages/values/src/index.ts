@@ -25,4 +25,5 @@ export {
   type ProcessorName,
   processorAccountOfRow,
 } from './processor-account.ts';
+export { shippingCountriesOf } from './shipping-countries.ts';
 export { IllegalMove, type StateTable, stateTable } from './states.ts';

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { attachPaymentMethod } from '../src/actions/attach-payment-method.ts';
 import { completeOnPage, completeWithCards } from '../src/actions/complete-with-cards.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
-import { paidPage, readPage } from '../src/actions/read-page.ts';
+import { completedPage, readPage } from '../src/actions/read-page.ts';
 import { splitVersionOf } from '../src/domain/repricing.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
@@ -184,7 +184,7 @@ describe('a payment on the page', () => {
     const paid = await complete(session, { paymentMethod, secondPaymentMethod, ...slots }, {});
     expect(paid.session.status).toBe('complete');
     const { lines = [] } = paid;
-    const shown = paidPage(fixture.context, fixture.scope, paid.session, lines);
+    const shown = completedPage(fixture.context, fixture.scope, paid.session, lines);
     const read = await page(session);
     expect(pageMessage(fixture.scope, shown)).toEqual(pageMessage(fixture.scope, read));
   });

@@ -1,5 +1,5 @@
 import type { CheckoutPage, LineItem } from '@eligo/proto/checkout/v1/checkout';
-import { centsFromInt64 } from '@eligo/values';
+import { centsFromInt64, shippingCountriesOf } from '@eligo/values';
 import { renderCheckoutSession } from '../resources/checkout-session.ts';
 import type { PageAuthentication, PageLine, PageState, PageView } from './page-view.ts';
 
@@ -63,7 +63,7 @@ export function renderPage(page: CheckoutPage, shop: PageShop, sandboxUrl: strin
     asks_letter_questions: page.asksLetterQuestions,
     next_action: session.next_action,
     collects_address: session.shipping_address_collection,
-    shipping_countries: shippingCountriesOf(page, shop),
+    shipping_countries: shippingCountriesOf(shop.shippingCountries, page.session?.shippingDetails?.country),
     shipping_details: session.shipping_details,
     custom_text: session.custom_text,
     card_fields: fields,
@@ -71,14 +71,6 @@ export function renderPage(page: CheckoutPage, shop: PageShop, sandboxUrl: strin
     success_url: session.success_url,
     cancel_url: session.cancel_url,
   };
-}
-
-/** Where the order of a session may be sent: to the countries of its shop, and to that of the address that the shop gave. */
-export function shippingCountriesOf({ session }: CheckoutPage, { shippingCountries }: PageShop): readonly string[] {
-  const given = session?.shippingDetails?.country ?? '';
-  return /^[A-Z]{2}$/.test(given) && !shippingCountries.includes(given)
-    ? [...shippingCountries, given]
-    : shippingCountries;
 }
 
 // The rule by which checkout decides the lines of a letter that was denied while the shopper was on the page.

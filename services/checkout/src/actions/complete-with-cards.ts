@@ -19,8 +19,9 @@ import { submitLetterAnswers } from './submit-letter-answers.ts';
 
 /** Completes a session with the shopper's cards and answers. The first card is kept for the session's customer where it is charged again later. */
 export async function completeWithCards(context: Context, scope: Scope, cards: CardsOfShopper): Promise<Session> {
-  if (cards.onPage) return (await completeOnPage(context, scope, cards)).session;
-  const session = await payWithCards(context, scope, cards);
+  const session = cards.onPage
+    ? (await completeOnPage(context, scope, cards)).session
+    : await payWithCards(context, scope, cards);
   const answers = cards.letterAnswers ?? null;
   if (answers !== null && awaitsLetters(session)) await submitLetterAnswers(context, scope, session.id, answers);
   return session;
@@ -41,10 +42,12 @@ export async function completeOnPage(
   terms?: PageTerms,
 ): Promise<CompletedOnPage> {
   const page = await context.groups.pages.submit(scope, cards.sessionId);
-  if (page !== undefined && terms !== undefined) requireWhatIsAsked(page.session, cards, terms);
-  const session = page && (await payOnPage(context, scope, page, cards));
-  if (session === undefined) return { session: await payWithCards(context, scope, cards), lines: undefined };
-  return { session, lines: session.status === 'complete' ? page?.lines : undefined };
+  if (page !== undefined) {
+    if (terms !== undefined) requireWhatIsAsked(page.session, cards, terms);
+    const session = await payOnPage(context, scope, page, cards);
+    if (session !== undefined) return { session, lines: session.status === 'complete' ? page.lines : undefined };
+  }
+  return { session: await payWithCards(context, scope, cards), lines: undefined };
 }
 
 async function payWithCards(context: Context, scope: Scope, cards: CardsOfShopper): Promise<Session> {

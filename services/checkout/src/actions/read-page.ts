@@ -89,7 +89,7 @@ export async function readPage(
 }
 
 /** What the page of a session shows once its payment is over and nothing else is to come, without reading anything again. */
-export function paidPage(
+export function completedPage(
   { clock, processors }: Pick<Context, 'clock' | 'processors'>,
   scope: Scope,
   session: Session,

@@ -1,4 +1,5 @@
 import { Failure, type Violation } from '@eligo/failures';
+import { shippingCountriesOf } from '@eligo/values';
 import type { Session } from '../domain/session.ts';
 import type { CardsOfShopper } from './shopper-cards.ts';
 
@@ -27,9 +28,8 @@ export function requireWhatIsAsked(
   if (details.shippingAddressCollection && address === null && session.shippingDetails === null)
     need('shipping_details');
   const country = address?.country ?? '';
-  // The shop may have given an address of a country that it does not sell to otherwise.
-  const isServed = shippingCountries.includes(country) || country === session.shippingDetails?.country;
-  if (address !== null && !isServed) {
+  const served = shippingCountriesOf(shippingCountries, session.shippingDetails?.country);
+  if (address !== null && !served.includes(country)) {
     const msg = 'The shop does not ship to this country';
     violations.push({ loc: ['body', 'shipping_details', 'country'], msg, type: 'not_allowed' });
   }

@@ -5,14 +5,14 @@ import type {
   Idempotency,
   RefundInstruction as InstructionMessage,
 } from '@eligo/proto/checkout/v1/checkout';
-import type { Implementation } from '@eligo/rpc';
+import type { Call, Implementation } from '@eligo/rpc';
 import { centsFromInt64, present } from '@eligo/values';
 import { acceptProcessorEvent } from '../actions/accept-processor-event.ts';
 import { changePromoCode } from '../actions/change-promo-code.ts';
 import { chargeInvoice } from '../actions/charge-invoice.ts';
 import { completeOnPage, completeWithCards } from '../actions/complete-with-cards.ts';
 import { confirmSession } from '../actions/confirm-session.ts';
-import { paidPage } from '../actions/read-page.ts';
+import { completedPage } from '../actions/read-page.ts';
 import { recordDispute } from '../actions/record-dispute.ts';
 import { cardUpdated, refreshCard } from '../actions/refresh-card.ts';
 import { releaseRefund } from '../actions/release-refund.ts';
@@ -44,8 +44,7 @@ export function chargingHandlers(context: Context): Implementation<typeof Checko
         captureMethod: request.captureMethod ?? null,
         expand: request.expand,
         features: caller.features,
-        refusesHealthCards: !acceptsHealthCards(caller),
-        acceptsPart: caller.features.includes('partial_approvals'),
+        ...chargeableBy(caller),
         key,
         requestHash: Buffer.from(requestHash),
       });
@@ -61,8 +60,7 @@ export function chargingHandlers(context: Context): Implementation<typeof Checko
         ...{ sessionId: id, paymentMethod, secondPaymentMethod, onPage },
         slot: slotOf(slots.paymentMethodSlot),
         secondSlot: slotOf(slots.secondPaymentMethodSlot),
-        refusesHealthCards: !acceptsHealthCards(caller),
-        acceptsPart: caller.features.includes('partial_approvals'),
+        ...chargeableBy(caller),
         shippingDetails: addressOf(shippingDetails),
         shownSplit: slots.shownSplit,
         letterAnswers: letter === undefined ? null : JSON.stringify({ letter }),
@@ -75,15 +73,14 @@ export function chargingHandlers(context: Context): Implementation<typeof Checko
       const given = {
         ...{ sessionId: id, paymentMethod: first?.paymentMethod, secondPaymentMethod: second?.paymentMethod },
         ...{ slot: slotOf(first?.slot), secondSlot: slotOf(second?.slot), onPage: true, shownSplit },
-        refusesHealthCards: !acceptsHealthCards(caller),
-        acceptsPart: caller.features.includes('partial_approvals'),
+        ...chargeableBy(caller),
         shippingDetails: addressOf(shippingDetails),
       };
       const { session, lines } = await completeOnPage(context, scope, given, { shippingCountries, termsAccepted });
       const result =
         lines === undefined
           ? ({ case: 'session', value: sessionMessage(scope, session) } as const)
-          : ({ case: 'page', value: pageMessage(scope, paidPage(context, scope, session, lines)) } as const);
+          : ({ case: 'page', value: pageMessage(scope, completedPage(context, scope, session, lines)) } as const);
       return { result };
     },
 
@@ -194,6 +191,14 @@ export function chargingHandlers(context: Context): Implementation<typeof Checko
 }
 
 // The gateway has checked it; anything else says nothing.
+/** Which cards the caller's account may charge, and how. */
+function chargeableBy(caller: Call['caller']) {
+  return {
+    refusesHealthCards: !acceptsHealthCards(caller),
+    acceptsPart: caller.features.includes('partial_approvals'),
+  };
+}
+
 function slotOf(text: string | undefined): CardSlot | undefined {
   return text !== undefined && isCardSlot(text) ? text : undefined;
 }
