@@ -2,6 +2,7 @@ import type { Scope } from '@eligo/postgres';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
 import { sharePace } from '../src/actions/share-pace.ts';
+import { updateSubscription } from '../src/actions/update-subscription.ts';
 import { createChargePace } from '../src/charge-pace.ts';
 import type { Context } from '../src/context.ts';
 import { isRefusedForGood, nextRetry } from '../src/domain/dunning.ts';
@@ -9,7 +10,7 @@ import { runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { loadInvoiceCharges } from '../src/store/invoice-charges.ts';
 import { findInvoice } from '../src/store/invoices.ts';
 import { findSubscription } from '../src/store/subscriptions.ts';
-import { type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
+import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
 
 let on: Fixture;
 let scope: Scope;
@@ -184,6 +185,38 @@ describe('a renewal whose card is declined', () => {
       invoice: { status: 'uncollectible', attempts: 5 },
     });
   });
+
+  it.each([
+    ['another card', 'active', 'paid'],
+    ['no card', 'past_due', 'open'],
+  ])(
+    'while %s takes its place is paid at once by that card, or else waits for its next try [D14.91, D14.262]',
+    async (_what, status, invoiceStatus) => {
+      const { subscriptionId, customerId, card } = await sell(on, scope);
+      on.peers.behave(card, 'insufficient_funds');
+      const given = status === 'active' ? on.peers.cardOf(customerId, true) : null;
+      const { checkout } = on.context;
+      const chargeInvoice: typeof checkout.chargeInvoice = async (request, call) => {
+        if (request.paymentMethodId === card) {
+          await updateSubscription(on.context, callOf(scope), subscriptionId, {
+            ...{ discount: { couponId: null, promoCode: null }, clearsDiscounts: false },
+            defaultPaymentMethodId: given,
+          });
+        }
+        return checkout.chargeInvoice(request, call);
+      };
+      on.at('2026-05-01T00:00:00.000Z');
+      while (await runDueSubscriptions({ ...on.context, checkout: { ...checkout, chargeInvoice } }));
+      const { subscription, invoice } = await read(subscriptionId);
+      expect(subscription).toMatchObject({ status, defaultPaymentMethodId: given });
+      expect(invoice).toMatchObject({ status: invoiceStatus, attempts: 1 });
+      const charges = await loadInvoiceCharges(on.database, scope, invoice.id);
+      expect(charges.map((one) => [one.paymentMethodId, one.status])).toEqual([
+        [card, 'declined'],
+        ...(given === null ? [] : [[given, 'succeeded']]),
+      ]);
+    },
+  );
 
   it('becomes active again when a later try is paid, and renews on its old dates', async () => {
     const { subscriptionId, card } = await sell(on, scope);

@@ -74,8 +74,19 @@ export async function recordOutcomeIn(
       return;
     }
     const failed = charge.backup ? { ...invoice, backupChargeStatus: 'failed' as const } : invoice;
-    await recordFailure(tx, scope, subscription, failed, failure, charge.actingAt);
+    const hasNewCard = wasCardReplaced(subscription, invoice, charge);
+    await recordFailure(tx, scope, subscription, failed, failure, charge.actingAt, hasNewCard);
   }
+}
+
+// Another card was given while the one that declined was asked. One that is given a moment later pays at once, and so does this one.
+function wasCardReplaced(
+  { defaultPaymentMethodId, backupPaymentMethodId }: Subscription,
+  { payWithPaymentMethodId }: Invoice,
+  { backup, onPage, paymentMethodId }: InvoiceCharge,
+): boolean {
+  const current = backup ? backupPaymentMethodId : defaultPaymentMethodId;
+  return !onPage && payWithPaymentMethodId === null && current !== null && current !== paymentMethodId;
 }
 
 /**
@@ -149,7 +160,7 @@ function cardsKept(
 
 /**
  * Records that the payment of an invoice has failed: the subscription is past due, and the next try is set (decisions 14.91). After the last one it ends, or
- * stays unpaid, as the account has it. A first payment, one of an unpaid subscription, and one of a subscription that has ended are not tried again. The caller holds both
+ * stays unpaid, as the account has it. With a new card the next try is made at once. A first payment, one of an unpaid subscription, and one of a subscription that has ended are not tried again. The caller holds both
  * rows.
  */
 export async function recordFailure(
@@ -159,6 +170,7 @@ export async function recordFailure(
   invoice: Invoice,
   failure: Pick<Invoice, 'failureCode' | 'declineCode' | 'refusedPaymentMethodId'>,
   at: Date,
+  hasNewCard = false,
 ): Promise<void> {
   const firstFailedAt = startOfDunning(invoice.firstFailedAt, { dueAt: subscription.paymentAt ?? at, at });
   const settings = await findDunning(tx, scope);
@@ -192,7 +204,7 @@ export async function recordFailure(
   const pastDue = await saveSubscription(tx, scope, before, {
     ...before,
     status: retryAt === undefined ? 'unpaid' : 'past_due',
-    paymentAt: retryAt ?? null,
+    paymentAt: retryAt === undefined ? null : hasNewCard ? at : retryAt,
     heldUntil: null,
   });
   if (retryAt !== undefined) wakeWhenDue(tx, pastDue, at);
