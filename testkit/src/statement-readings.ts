@@ -34,7 +34,7 @@ export interface PlanNode {
 /**
  * Has the server tell of every statement that this process's connections to the database, opened from now on, run, with the plan that it ran by: as
  * the service's own role, with the values and the kind of plan that the service has. It also tells of what runs inside: functions, triggers, foreign
- * keys. Answers a map that fills, by the statement's text.
+ * keys. What the test itself does as the administrator is left out. Answers a map that fills, by the statement's text.
  */
 export async function readStatements(
   test: Pick<TestDatabase, 'name' | 'admin'>,
@@ -57,12 +57,15 @@ export async function readStatements(
   await test.admin(`load 'auto_explain'; ${sets.join('; ')}`);
   const readings = new Map<string, Reading>();
   if (listeners.size === 0) listenToConnections();
-  listeners.set(test.name, (text, command) => note(readings, text, command));
+  const [administrator] = await test.admin<{ name: string }>('select current_user as name');
+  listeners.set(test.name, ({ user }, text, command) => {
+    if (user !== administrator?.name) note(readings, text, command);
+  });
   return readings;
 }
 
 // By database. Plans come as notices, and whoever opens a connection here is deep inside what is tested.
-const listeners = new Map<string, (notice: string, command: Command) => void>();
+const listeners = new Map<string, (by: pg.Client, notice: string, command: Command) => void>();
 
 /** The command that a connection carries out: the pages of the statements inside it that have ended. */
 interface Command {
@@ -73,7 +76,7 @@ function listenToConnections(): void {
   const connect = pg.Client.prototype.connect;
   pg.Client.prototype.connect = function (this: pg.Client, ...whenDone: Parameters<typeof connect>) {
     const command: Command = { innerPages: 0 };
-    this.on('notice', ({ message }) => listeners.get(this.database ?? '')?.(message ?? '', command));
+    this.on('notice', ({ message }) => listeners.get(this.database ?? '')?.(this, message ?? '', command));
     this.connection.on('commandComplete', () => {
       command.innerPages = 0;
     });
