@@ -8,11 +8,10 @@ import { runFuzz } from '../src/fuzz/run-fuzz.ts';
 const requests = fuzzRequestsOfRun();
 
 /**
- * What two thirds of the requests may leave: caches that fill, not what grows with each request. What the process has taken from the system grows by
- * some 60 MB at times with the same heap, so the last third alone is looked at, and strictly only in a long run.
+ * What two thirds of the requests may leave: caches and compiled code, some 5 MB in a short run, not what grows with each request. What the process has
+ * taken from the system grows by some 60 MB at times with the same heap, so the last third alone is looked at, and strictly only in a long run.
  */
-const bounds =
-  requests > 10_000 ? { heapMb: 10, externalMb: 5, residentMb: 40 } : { heapMb: 6, externalMb: 5, residentMb: 100 };
+const bounds = { heapMb: 10, externalMb: 5, residentMb: requests > 10_000 ? 40 : 100 };
 
 // Everything is in this process, so that what any part of Eligo keeps shows in its memory.
 describe(`${requests} random requests to every route`, () => {
