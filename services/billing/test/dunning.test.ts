@@ -1,4 +1,7 @@
+import { fromBinary } from '@bufbuild/protobuf';
 import type { Scope } from '@eligo/postgres';
+import { EventSchema } from '@eligo/proto/events/v1/events';
+import { cents } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
 import { sharePace } from '../src/actions/share-pace.ts';
@@ -364,6 +367,25 @@ describe('a cancellation', () => {
     });
     const events = await eventsOf(subscriptionId);
     expect(events.filter((type) => type === 'command.refund')).toHaveLength(2);
+  });
+
+  it('of what one card was refunded before gives back the rest of the other [D14.2]', async () => {
+    const backup = on.peers.card(false);
+    const items = [{ unitAmountCents: 4_000 }, { unitAmountCents: 6_000, eligibility: 'not_eligible' }];
+    const { subscriptionId: id } = await sell(on, scope, { backup, items });
+    await runAt('01T00:00:00.000');
+    const { invoice } = await read(id);
+    const charges = await loadInvoiceCharges(on.database, scope, invoice.id);
+    const [health, other] = charges.map(({ paymentIntentId }) => paymentIntentId ?? '');
+    on.peers.refunded.set(health ?? '', charges[0]?.amountCents ?? 0);
+    const refund = { ...now, refund: 'custom', refundAmountCents: cents(5_000) } as const;
+    await cancelSubscription(on.context, scope, id, refund);
+    const commands = await on.test.admin<{ payload: Buffer }>(
+      `select payload from billing.outbox where type = 'command.refund' and aggregate_id = $1`,
+      [id],
+    );
+    const sent = commands.map(({ payload }) => fromBinary(EventSchema, payload).object.value);
+    expect(sent).toMatchObject([{ amountCents: 5_000n, subject: { value: other } }]);
   });
 
   it('of one that is past due writes off what it owes, and charges nothing more [D14.94]', async () => {

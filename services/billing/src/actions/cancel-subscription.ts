@@ -3,7 +3,7 @@ import { append } from '@eligo/events';
 import { Failure } from '@eligo/failures';
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { type RefundRequested, RefundRequestedSchema } from '@eligo/proto/events/v1/events';
-import { allocate, type Cents, cents } from '@eligo/values';
+import { allocate, type Cents, cents, centsFromInt64, sumCents } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { type Cancellation, decideCancellation } from '../domain/cancellation.ts';
 import type { Invoice } from '../domain/invoice.ts';
@@ -37,6 +37,7 @@ export async function cancelSubscription(
     const settled = await findSubscription(context.database, scope, id);
     if (settled?.status === 'active') throw chargeInFlight();
   }
+  const takenBack = cancellation.refund === 'none' ? nothingTakenBack : await readTakenBack(context, scope, known);
   return withTx(context.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, id);
     if (before === undefined) throw new Failure('subscription_not_found');
@@ -52,21 +53,48 @@ export async function cancelSubscription(
     // As for a session (decisions 14.16): the charge may take money for it.
     await refuseWhileCharging(tx, scope, before);
     const saved = await endSubscription(tx, scope, before, {}, at);
-    if (refundCents > 0 && invoice !== undefined) await requestRefund(tx, scope, saved, invoice, refundCents, at);
+    if (refundCents > 0 && invoice !== undefined) {
+      await requestRefund(tx, scope, saved, invoice, { amount: refundCents, takenBack }, at);
+    }
     return saved;
   });
 }
 
-/** The refund of a cancellation, a command for each card that has paid, in proportion. The first has the operation id of the whole. */
+/** What was refunded or disputed of payments, by their intents. */
+type TakenBack = ReadonlyMap<string, Cents>;
+
+const nothingTakenBack: TakenBack = new Map();
+
+// A refund of one payment gives back what is left of it. Only where two cards have paid does it matter what is left of each.
+async function readTakenBack(
+  { database, checkout, callerFor }: Context,
+  scope: Scope,
+  subscription: Subscription | undefined,
+): Promise<TakenBack> {
+  const invoiceId = subscription?.latestInvoiceId ?? '';
+  const intents = (await loadInvoiceCharges(database, scope, invoiceId)).flatMap((charge) =>
+    charge.status === 'succeeded' && charge.paymentIntentId !== null ? [charge.paymentIntentId] : [],
+  );
+  if (intents.length < 2) return nothingTakenBack;
+  const takenBack = await Promise.all(
+    intents.map(async (id): Promise<[string, Cents]> => {
+      const intent = await checkout.getPaymentIntent({ id }, { caller: callerFor(scope) });
+      return [id, centsFromInt64(intent.amountRefundedCents + intent.amountDisputedCents)];
+    }),
+  );
+  return new Map(takenBack);
+}
+
+/** The refund of a cancellation, a command for each card that has paid, in proportion to what is left of its payment. The first card's has the operation id of the whole. */
 async function requestRefund(
   tx: Tx,
   scope: Scope,
   subscription: Subscription,
   invoice: Invoice,
-  amount: Cents,
+  refund: { readonly amount: Cents; readonly takenBack: TakenBack },
   at: Date,
 ): Promise<void> {
-  for (const { subject, amountCents, suffix } of await partsOf(tx, scope, invoice, amount)) {
+  for (const { subject, amountCents, suffix } of await partsOf(tx, scope, invoice, refund)) {
     await append(tx, {
       ...scope,
       type: 'command.refund',
@@ -94,15 +122,20 @@ interface RefundPart {
 }
 
 // A first invoice was paid with its session, perhaps by two cards; a later one by a charge for each card.
-async function partsOf(tx: Tx, scope: Scope, invoice: Invoice, amount: Cents): Promise<RefundPart[]> {
+async function partsOf(
+  tx: Tx,
+  scope: Scope,
+  invoice: Invoice,
+  { amount, takenBack }: { readonly amount: Cents; readonly takenBack: TakenBack },
+): Promise<RefundPart[]> {
   if (invoice.checkoutSessionId !== null) {
     return [{ subject: { case: 'sessionId', value: invoice.checkoutSessionId }, amountCents: amount, suffix: '' }];
   }
   const paid = (await loadInvoiceCharges(tx, scope, invoice.id)).filter(({ status }) => status === 'succeeded');
-  const amounts = allocate(
-    amount,
-    paid.map(({ amountCents }) => amountCents),
+  const left = paid.map(({ amountCents, paymentIntentId }) =>
+    cents(Math.max(amountCents - (takenBack.get(paymentIntentId ?? '') ?? 0), 0)),
   );
+  const amounts = allocate(cents(Math.min(amount, sumCents(left))), left);
   return paid.flatMap(({ paymentIntentId }, index) => {
     const amountCents = amounts[index] ?? cents(0);
     if (paymentIntentId === null) throw new Error(`Invoice ${invoice.id} has a payment without an intent`);
