@@ -123,6 +123,25 @@ export function awaitedCustomerTests(using: () => Creation): void {
       expect(on.peers.takenOf(invoice.id)).toBe(0);
     });
 
+    it('is not charged again where its decline comes by the command while it is given up [D14.115]', async () => {
+      const { subscriptionId: id } = await make({ defaultPaymentMethodId: asking() });
+      const { invoice } = await read(id);
+      const checkout = {
+        ...on.context.checkout,
+        resumeInvoiceAuthentication: async () => {
+          await tell(id, 'declined');
+          return {};
+        },
+      } as unknown as Fixture['context']['checkout'];
+      const { asked } = on.peers;
+      await voidInvoice({ ...on.context, checkout }, callOf(scope), invoice.id);
+      expect(on.peers.asked).toBe(asked);
+      expect(await read(id)).toMatchObject({
+        subscription: { status: 'incomplete_expired' },
+        invoice: { status: 'void', attempts: 1 },
+      });
+    });
+
     it('keeps the payment of a customer who was faster than the end of the wait', async () => {
       const card = asking();
       const { subscriptionId: id } = await make({ defaultPaymentMethodId: card });

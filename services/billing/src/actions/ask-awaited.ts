@@ -51,6 +51,8 @@ function makeDue(context: Context, scope: Scope, id: string): Promise<Date | und
   return withTx(context.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, id);
     if (before?.status !== 'incomplete') return undefined;
+    // Its outcome came by the command meanwhile, and what follows from it is done.
+    if ((await findPendingCharge(tx, scope, before.latestInvoiceId ?? ''))?.withCustomer !== true) return undefined;
     const at = await timeOnClock(tx, scope, context.clock, before.testClockId);
     // After a crash the job asks.
     await saveSubscription(tx, scope, before, { ...before, paymentAt: at, heldUntil: holdUntil(context) });
