@@ -152,6 +152,7 @@ create table invoice_charges (
   settled_at timestamp(3) with time zone,
   on_page boolean default false not null,
   with_customer boolean default false not null,
+  card_updated boolean default false not null,
   constraint invoice_charges_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint invoice_charges_account_id_test_mode_invoice_id_fkey FOREIGN KEY (account_id, test_mode, invoice_id) REFERENCES invoices(account_id, test_mode, id),
   constraint charge_on_one_page CHECK ((NOT (on_page AND with_customer))),
@@ -167,6 +168,7 @@ create policy account_scope on invoice_charges for all to public
 CREATE INDEX invoice_charges_by_invoice ON billing.invoice_charges USING btree (account_id, test_mode, invoice_id, id);
 CREATE UNIQUE INDEX invoice_charges_one_of_a_leg ON billing.invoice_charges USING btree (account_id, test_mode, invoice_id, leg) WHERE (status = ANY (ARRAY['pending'::text, 'succeeded'::text]));
 CREATE UNIQUE INDEX invoice_charges_one_pending ON billing.invoice_charges USING btree (account_id, test_mode, invoice_id) WHERE (status = 'pending'::text);
+CREATE INDEX invoice_charges_pending_by_card ON billing.invoice_charges USING btree (account_id, test_mode, payment_method_id) WHERE (status = 'pending'::text);
 CREATE TRIGGER guard_invoice_charge BEFORE INSERT OR UPDATE ON billing.invoice_charges FOR EACH ROW EXECUTE FUNCTION guard_invoice_charge();
 grant insert, select, update on invoice_charges to eligo_billing;
 
@@ -286,6 +288,7 @@ create table invoices (
   pay_with_backup_payment_method_id text collate "C",
   health_refused boolean default false not null,
   refused_backup_payment_method_id text collate "C",
+  scheduled_payment_at timestamp(3) with time zone,
   constraint invoices_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint invoices_account_id_test_mode_subscription_id_fkey FOREIGN KEY (account_id, test_mode, subscription_id) REFERENCES subscriptions(account_id, test_mode, id) DEFERRABLE INITIALLY DEFERRED,
   constraint backup_charge_statuses CHECK ((backup_charge_status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'failed'::text]))) NOT VALID,
@@ -1186,7 +1189,7 @@ declare
   taken numeric;
 begin
   if tg_op = 'UPDATE' then
-    if old.status <> 'pending' or new.status = 'pending' then
+    if old.status <> 'pending' or (new.status = 'pending' and (old.card_updated or not new.card_updated)) then
       raise exception 'a charge does not move from % to %', old.status, new.status
         using errcode = 'check_violation', constraint = 'invoice_charge_state_table';
     end if;

@@ -219,11 +219,13 @@ describe('the mail about a failed payment', () => {
     const typed = { processorPaymentMethodId: on.peers.typed('insufficient_funds'), slot: 'other' } as const;
     await payInvoiceOnPage(on.context, callOf(scope), id, [typed]);
     await expect(payInvoice(on.context, callOf(scope), id, undefined)).rejects.toMatchObject({ status: 402 });
-    on.at('2026-05-02T12:00:00Z');
+    await charge('02');
+    on.at('2026-05-03T12:00:00Z');
     await payInvoiceOnPage(on.context, callOf(scope), id, [
       { ...typed, processorPaymentMethodId: on.peers.typed('insufficient_funds') },
     ]);
-    expect(await notices()).toMatchObject([{ attempt: 1 }]);
+    // Only the two of the schedule.
+    expect(await notices()).toMatchObject([{ attempt: 1 }, { attempt: 4 }]);
     scope = someScope();
     await failing();
     await charge('01');

@@ -30,6 +30,7 @@ import { billingService } from '../src/service.ts';
 import { isBackupAgreed } from '../src/store/backup-agreements.ts';
 import { insertCatalogTask, nextCatalogTaskInMs, postponeCatalogTask } from '../src/store/catalog-tasks.ts';
 import { isErased, lockReceipts } from '../src/store/erased-sessions.ts';
+import { noteUpdatedCard } from '../src/store/invoice-charges.ts';
 import { findInvoiceNumber, loadProratedParts } from '../src/store/invoice-statements.ts';
 import { findInvoices, listInvoices } from '../src/store/invoices.ts';
 import { hasLaterNotice, noticeMails } from '../src/store/notice-mails.ts';
@@ -110,6 +111,7 @@ async function run(place: TestDatabase): Promise<void> {
   for (const isAgreed of [true, false]) await changeBackupAgreement(database, scope, isAgreed);
   await isBackupAgreed(database, scope);
   await withTx(database, scope, (tx) => retryWithUpdatedCard(context, tx, scope, newId('payment_method')));
+  await withTx(database, scope, (tx) => noteUpdatedCard(tx, scope, seededId('fin', 1), newId('payment_method')));
   await runLists(on);
   await runRareStatus(on, place);
 }

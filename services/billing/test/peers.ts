@@ -158,6 +158,11 @@ export class Peers {
     this.#cards.set(cardId, { ...card, behavior });
   }
 
+  /** A card is found to be a health card, as when its bank updates it. */
+  isFoundHealthCard(cardId: string): void {
+    this.#cards.set(cardId, { healthCard: true, behavior: this.#cards.get(cardId)?.behavior ?? 'pays' });
+  }
+
   detach(cardId: string): void {
     this.#cards.delete(cardId);
   }
@@ -363,6 +368,7 @@ export class Peers {
     const card = this.#cards.get(request.paymentMethodId);
     const isGone = this.#deletedCustomers.has(request.customerId);
     if (card === undefined || isGone) throw new Failure('payment_method_not_found');
+    if (request.leg === 'other' && card.healthCard) throw new Failure('payment_method_not_found');
     if (card.behavior === 'health_cards_not_enabled') throw new Failure('health_cards_not_enabled');
     if (card.behavior === 'asks_bank') {
       this.#asked.set(request.invoiceId, request.paymentMethodId);

@@ -67,6 +67,20 @@ describe('the charge of a renewal', () => {
     expect(on.peers.taken.filter(({ paymentMethodId }) => paymentMethodId === card)).toHaveLength(1);
   });
 
+  it('is made at its minute where another card was named before and declined, and the subscription stays active [D14.231, D14.235]', async () => {
+    const { subscriptionId: id, customerId, card } = await sold();
+    await runAt(may);
+    const before = await read(id);
+    await expect(pay(before.invoice.id, on.peers.cardOf(customerId, true, 'stolen_card'))).rejects.toMatchObject({
+      code: 'card_declined',
+    });
+    const { subscription } = await read(id);
+    expect(subscription).toMatchObject({ status: 'active', paymentAt: before.subscription.paymentAt });
+    await runAt(hourLater);
+    expect((await read(id)).invoice).toMatchObject({ status: 'paid' });
+    expect(on.peers.taken.at(-1)).toMatchObject({ paymentMethodId: card });
+  });
+
   it('can be asked for before, which lets other items be given within the hour [D14.235]', async () => {
     const { subscriptionId } = await sold();
     await runAt(may);

@@ -42,6 +42,39 @@ it('charges what a past-due subscription owes at once, also on a card that was r
   expect(chargedOn(card)).toBe(1);
 });
 
+it.each(['active', 'past_due'])(
+  'charges at once what a card declined whose bank updated it meanwhile, of a subscription that is %s [D14.234]',
+  async (status) => {
+    const { subscriptionId, card } =
+      status === 'active' ? await sell(on, scope, { card: on.peers.card(true, 'expired_card') }) : await pastDue();
+    on.peers.behave(card, 'expired_card');
+    on.peers.failOn(card, 'lost_after');
+    const time = status === 'active' ? may : '2026-05-02T00:00:00.000Z';
+    await runAt(time);
+    expect((await read(subscriptionId)).subscription.status).toBe(status);
+    // The command comes while the outcome is not known.
+    await update(card);
+    on.peers.behave(card, 'pays');
+    await runAt(new Date(Date.parse(time) + 2_000).toISOString());
+    expect(await read(subscriptionId)).toMatchObject({
+      subscription: { status: 'active' },
+      invoice: { status: 'paid', refusedPaymentMethodId: null },
+    });
+    expect(chargedOn(card)).toBe(1);
+  },
+);
+
+it('chooses the card again that is found to be a health card before it is charged, and refuses it nothing [D14.91]', async () => {
+  const { subscriptionId, card } = await sell(on, scope, { card: on.peers.card(false) });
+  on.peers.failOn(card, 'lost_before');
+  await runAt(may);
+  on.peers.isFoundHealthCard(card);
+  await runAt('2026-05-01T00:00:02.000Z');
+  const { invoice } = await read(subscriptionId);
+  expect(invoice).toMatchObject({ status: 'paid', attempts: 0, refusedPaymentMethodId: null });
+  expect(on.peers.taken.filter((one) => one.invoiceId === invoice.id)).toMatchObject([{ leg: 'health' }]);
+});
+
 it('charges an unpaid subscription, which no schedule tries any more [D14.234]', async () => {
   const { subscriptionId, card } = await unpaid();
   on.peers.behave(card, 'pays');

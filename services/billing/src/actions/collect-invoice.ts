@@ -3,11 +3,12 @@ import { type Scope, withTx } from '@eligo/postgres';
 import type { ChargeInvoiceResponse } from '@eligo/proto/checkout/v1/checkout';
 import type { Cents } from '@eligo/values';
 import type { Context } from '../context.ts';
+import { isRefusedForGood } from '../domain/dunning.ts';
 import { type Bucket, bucketsOf } from '../domain/eligible-classes.ts';
 import type { Invoice, InvoiceCharge } from '../domain/invoice.ts';
 import { newCharge } from '../domain/new-charge.ts';
 import { nextCharge } from '../domain/payment-shares.ts';
-import type { Subscription } from '../domain/subscription.ts';
+import { isOwnCard, type Subscription } from '../domain/subscription.ts';
 import { owingStatuses } from '../domain/subscription-states.ts';
 import { findPendingCharge, insertInvoiceCharge, loadInvoiceCharges } from '../store/invoice-charges.ts';
 import { loadInvoiceLines } from '../store/invoice-lines.ts';
@@ -132,7 +133,7 @@ async function pendingOrNext(
       await recordFailure(tx, scope, before, invoice, failure, at);
       return 'nothing';
     }
-    if (isRefused(invoice, next.paymentMethodId) && !invoice.paysOnPage) {
+    if (!invoice.paysOnPage && isRefused(before, invoice, charges, next.paymentMethodId)) {
       if (next.leg === 'health' && (await otherCardPays(tx, scope, before, invoice))) {
         await saveInvoice(tx, scope, invoice, { ...invoice, healthRefused: true });
         return 'changed';
@@ -147,8 +148,19 @@ async function pendingOrNext(
   });
 }
 
-function isRefused({ refusedPaymentMethodId, refusedBackupPaymentMethodId }: Invoice, id: string): boolean {
-  return id === refusedPaymentMethodId || id === refusedBackupPaymentMethodId;
+// The invoice knows which of the subscription's own cards were refused. Another one that was named is known by its charges.
+function isRefused(
+  subscription: Subscription,
+  invoice: Invoice,
+  charges: readonly InvoiceCharge[],
+  id: string,
+): boolean {
+  if (id === invoice.refusedPaymentMethodId || id === invoice.refusedBackupPaymentMethodId) return true;
+  if (isOwnCard(subscription, id)) return false;
+  return charges.some(
+    ({ paymentMethodId, onPage, failureCode, declineCode }) =>
+      paymentMethodId === id && !onPage && isRefusedForGood(failureCode, declineCode),
+  );
 }
 
 // What the customer typed on the page pays alone; a card that the partner named stands in place of the default one.
@@ -212,7 +224,9 @@ export async function askCheckout(
   } catch (error) {
     const refusal = error instanceof Failure ? (error.violations?.[0]?.type ?? error.code) : undefined;
     if (refusal !== undefined && finalRefusals.has(refusal)) {
-      return { status: 'declined', failureCode: refusal, declineCode: null, paymentIntentId: null, chargeId: null };
+      const refused = { failureCode: refusal, declineCode: null, paymentIntentId: null, chargeId: null };
+      const isChosenAgain = refusal === 'payment_method_not_found' && (await isHealthCardNow(context, scope, charge));
+      return { status: isChosenAgain ? 'abandoned' : 'declined', ...refused };
     }
     context.logger.warn(
       { err: error, subscriptionId: subscription.id },
@@ -220,6 +234,13 @@ export async function askCheckout(
     );
     return 'unknown';
   }
+}
+
+// A card that has become known as a health card pays no other part: it was not declined, and the cards are chosen again by what they are now.
+async function isHealthCardNow(context: Context, scope: Scope, charge: InvoiceCharge): Promise<boolean> {
+  if (charge.leg !== 'other') return false;
+  const ids = { defaultPaymentMethodId: charge.paymentMethodId, backupPaymentMethodId: null };
+  return (await cardsOf(context, scope, ids))?.standard?.healthCard === true;
 }
 
 async function bucketsOfInvoice({ database }: Context, scope: Scope, id: string) {

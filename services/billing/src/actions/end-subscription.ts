@@ -81,7 +81,8 @@ async function openInvoiceOf(tx: Tx, scope: Scope, { latestInvoiceId }: Subscrip
   return invoice?.status === 'open' ? invoice : undefined;
 }
 
-async function refundPaidParts(tx: Tx, scope: Scope, id: string, invoice: Invoice, at: Date): Promise<void> {
+/** Refunds what cards have paid of an invoice that is not collected any more, by a command for each, once. `id` is its subscription's. */
+export async function refundPaidParts(tx: Tx, scope: Scope, id: string, invoice: Invoice, at: Date): Promise<void> {
   const paid = (await loadInvoiceCharges(tx, scope, invoice.id)).filter(({ status }) => status === 'succeeded');
   for (const charge of paid) {
     if (charge.paymentIntentId === null) throw new Error(`Charge ${charge.id} succeeded without an intent`);

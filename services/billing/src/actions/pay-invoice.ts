@@ -49,9 +49,23 @@ export async function payInvoice(
   await runDueNow(context, scope, subscriptionId);
   const after = await findInvoice(context.database, scope, id);
   if (after?.status === 'paid') return after;
-  if (after === undefined || (await findPendingCharge(context.database, scope, id)) !== undefined)
-    throw chargeInFlight();
+  if (after === undefined || (await isStillDue(context, scope, after, subscriptionId))) throw chargeInFlight();
+  // The subscription ended before a card was asked.
+  if (after.attempts === invoice.attempts) throw new Failure('invoice_not_payable');
   throw refusalOf(after);
+}
+
+// Its outcome is unknown, or no card could be asked: the job goes on with it.
+async function isStillDue(
+  { database, clock }: Context,
+  scope: Scope,
+  { id }: Invoice,
+  subscriptionId: string,
+): Promise<boolean> {
+  if ((await findPendingCharge(database, scope, id)) !== undefined) return true;
+  const subscription = await findSubscription(database, scope, subscriptionId);
+  if (subscription?.latestInvoiceId !== id || subscription.paymentAt === null) return false;
+  return subscription.paymentAt <= (await timeOnClock(database, scope, clock, subscription.testClockId));
 }
 
 function refuseUnpayable({ status, amountPaidCents, totalCents }: Invoice): void {
@@ -93,13 +107,22 @@ export async function makeDue(
     payWithPaymentMethodId: cards.standard ?? null,
     paysOnPage: cards.onPage,
     payWithBackupPaymentMethodId: cards.backup ?? null,
+    scheduledPaymentAt: cards.standard === undefined ? null : scheduledAt(subscription, invoice),
   });
+  const { paymentAt } = subscription;
+  // A try that is late stays late: an outage takes no tries.
+  const isLate = cards.standard === undefined && paymentAt !== null && paymentAt < at;
   const saved = await saveSubscription(tx, scope, subscription, {
     ...subscription,
-    paymentAt: at,
+    paymentAt: isLate ? paymentAt : at,
     heldUntil: holdUntil(context),
   });
   wakeWhenDue(tx, saved, at);
+}
+
+// Another card may wait to be tried before, whose try has not begun.
+function scheduledAt({ paymentAt }: Subscription, invoice: Invoice): Date | null {
+  return invoice.payWithPaymentMethodId === null ? paymentAt : invoice.scheduledPaymentAt;
 }
 
 function isPayableIn({ status }: Subscription, invoice: Invoice): boolean {

@@ -3,18 +3,18 @@ import { cents } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { isRefusedForGood, nextRetry, startOfDunning } from '../domain/dunning.ts';
 import type { ChargeStatus, Invoice, InvoiceCharge } from '../domain/invoice.ts';
-import type { Subscription } from '../domain/subscription.ts';
+import { isOwnCard, type Subscription } from '../domain/subscription.ts';
 import { type SubscriptionStatus, unpaidStatuses } from '../domain/subscription-states.ts';
 import { isBackupAgreed } from '../store/backup-agreements.ts';
 import { findDunning } from '../store/dunning-settings.ts';
-import { loadInvoiceCharges, settleInvoiceCharge } from '../store/invoice-charges.ts';
+import { loadInvoiceCharges, settleInvoiceCharge, wasCardUpdated } from '../store/invoice-charges.ts';
 import { lockInvoice, saveInvoice } from '../store/invoices.ts';
 import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { addFailureNotice } from './add-failure-notice.ts';
 import { announcePayments } from './announce-payments.ts';
 import { announceEnd } from './announce-period-end.ts';
 import { appendInvoiceEvent, appendSubscriptionEvent } from './billing-events.ts';
-import { endSubscription } from './end-subscription.ts';
+import { endSubscription, refundPaidParts } from './end-subscription.ts';
 import type { CardIds } from './payer.ts';
 import { settleRedemptions } from './redeem-discounts.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
@@ -60,8 +60,13 @@ export async function recordOutcomeIn(
     await recordPayment(tx, scope, subscription, invoice, charge, outcome);
   } else if (outcome.status === 'declined') {
     const { failureCode, declineCode } = outcome;
-    // A card that was typed on the page is charged once, when its owner asks for it.
-    const isRefused = !charge.onPage && isRefusedForGood(failureCode, declineCode);
+    const isCardUpdated = await wasCardUpdated(tx, scope, charge.id);
+    // The schedule charges the subscription's own cards: what another card answers does not concern it. The same card may be another one since its bank has updated it.
+    const isRefused =
+      !charge.onPage &&
+      isOwnCard(subscription, charge.paymentMethodId) &&
+      !isCardUpdated &&
+      isRefusedForGood(failureCode, declineCode);
     const refused = isRefused ? charge.paymentMethodId : null;
     const failure = { failureCode, declineCode, refusedPaymentMethodId: refused };
     if (charge.leg === 'health' && (await otherCardPays(tx, scope, subscription, invoice))) {
@@ -74,19 +79,23 @@ export async function recordOutcomeIn(
       return;
     }
     const failed = charge.backup ? { ...invoice, backupChargeStatus: 'failed' as const } : invoice;
-    const hasNewCard = wasCardReplaced(subscription, invoice, charge);
+    const hasNewCard = isCardUpdated || wasCardReplaced(subscription, invoice, charge);
     await recordFailure(tx, scope, subscription, failed, failure, charge.actingAt, hasNewCard);
   }
 }
 
 // Another card was given while the one that declined was asked. One that is given a moment later pays at once, and so does this one.
 function wasCardReplaced(
-  { defaultPaymentMethodId, backupPaymentMethodId }: Subscription,
+  subscription: Subscription,
   { payWithPaymentMethodId }: Invoice,
-  { backup, onPage, paymentMethodId }: InvoiceCharge,
+  charge: InvoiceCharge,
 ): boolean {
-  const current = backup ? backupPaymentMethodId : defaultPaymentMethodId;
-  return !onPage && payWithPaymentMethodId === null && current !== null && current !== paymentMethodId;
+  const { defaultPaymentMethodId, backupPaymentMethodId } = subscription;
+  const current = charge.backup ? backupPaymentMethodId : defaultPaymentMethodId;
+  if (charge.onPage || payWithPaymentMethodId !== null || current === null) return false;
+  // A health card goes first wherever it stands, and would only be asked again.
+  if (charge.leg === 'health' && isOwnCard(subscription, charge.paymentMethodId)) return false;
+  return current !== charge.paymentMethodId;
 }
 
 /**
@@ -160,8 +169,9 @@ function cardsKept(
 
 /**
  * Records that the payment of an invoice has failed: the subscription is past due, and the next try is set (decisions 14.91). After the last one it ends, or
- * stays unpaid, as the account has it. With a new card the next try is made at once. A first payment, one of an unpaid subscription, and one of a subscription that has ended are not tried again. The caller holds both
- * rows.
+ * stays unpaid, as the account has it. With a new card the next try is made at once. Where a card failed that was named or typed, the subscription's own cards are
+ * charged when they were to be. A first payment, one of an unpaid subscription, and one of a subscription that has ended are not tried again; what a card has paid of
+ * the invoice of an ended one is refunded. The caller holds both rows.
  */
 export async function recordFailure(
   tx: Tx,
@@ -178,7 +188,6 @@ export async function recordFailure(
   const { refusedPaymentMethodId, refusedBackupPaymentMethodId } = refused;
   const refusedForGood =
     refusedPaymentMethodId !== null && (!invoice.healthRefused || refusedBackupPaymentMethodId !== null);
-  const retryAt = nextRetry(settings, { firstFailedAt, at, refusedForGood });
   const failed = await saveInvoice(tx, scope, invoice, {
     ...invoice,
     attempts: invoice.attempts + 1,
@@ -190,12 +199,21 @@ export async function recordFailure(
     payWithPaymentMethodId: null,
     paysOnPage: false,
     payWithBackupPaymentMethodId: null,
+    scheduledPaymentAt: null,
   });
   await appendInvoiceEvent(tx, scope, 'payment_failed', failed, at);
   if (!dunned.has(subscription.status)) {
     await saveSubscription(tx, scope, subscription, { ...subscription, paymentAt: null, heldUntil: null });
+    if (invoice.status === 'uncollectible') await refundPaidParts(tx, scope, subscription.id, invoice, at);
     return;
   }
+  const { scheduledPaymentAt, payWithPaymentMethodId } = invoice;
+  if (payWithPaymentMethodId !== null && scheduledPaymentAt !== null) {
+    const after = { ...subscription, paymentAt: scheduledPaymentAt, heldUntil: null };
+    wakeWhenDue(tx, await saveSubscription(tx, scope, subscription, after), at);
+    return;
+  }
+  const retryAt = nextRetry(settings, { firstFailedAt, at, refusedForGood });
   if (retryAt === undefined && settings.endsWith === 'canceled') {
     await announceEnd(tx, scope, await endSubscription(tx, scope, subscription, { heldUntil: null }, at), at);
     return;

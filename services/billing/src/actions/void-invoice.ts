@@ -41,7 +41,13 @@ export async function voidInvoice(context: Context, call: Call, id: string): Pro
       return (await lockInvoice(tx, scope, id)) ?? invoice;
     }
     const voided = await voidInvoiceRow(tx, scope, subscriptionId, invoice, at);
-    if (!isLatest || invoice.status !== 'open') return voided;
+    if (!isLatest) return voided;
+    if (invoice.status !== 'open') {
+      // A payment of what was given up may be due, and has not begun.
+      if (before.paymentAt !== null)
+        await saveSubscription(tx, scope, before, { ...before, paymentAt: null, heldUntil: null });
+      return voided;
+    }
     const becomesActive = before.status === 'past_due' || before.status === 'unpaid';
     const lines = await loadInvoiceLines(tx, scope, id);
     const saved = await saveSubscription(tx, scope, before, {

@@ -31,6 +31,8 @@ export interface Invoice {
   /** Whether the customer pays on the page: with that card and the backup below alone, and there to authenticate. */
   readonly paysOnPage: boolean;
   readonly payWithBackupPaymentMethodId: string | null;
+  /** When the schedule charges the subscription's own cards, while a card that was named or typed is tried before. */
+  readonly scheduledPaymentAt: Date | null;
   /** How often its payment has failed, and since when. */
   readonly attempts: number;
   readonly firstFailedAt: Date | null;
@@ -54,6 +56,7 @@ export const notCollected = {
   payWithPaymentMethodId: null,
   paysOnPage: false,
   payWithBackupPaymentMethodId: null,
+  scheduledPaymentAt: null,
   attempts: 0,
   firstFailedAt: null,
   failureCode: null,

@@ -62,3 +62,14 @@ export interface SubscriptionItem {
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
+
+/** Whether a card is one of the two that a subscription is charged on. */
+export function isOwnCard(
+  {
+    defaultPaymentMethodId,
+    backupPaymentMethodId,
+  }: Pick<Subscription, 'defaultPaymentMethodId' | 'backupPaymentMethodId'>,
+  paymentMethodId: string,
+): boolean {
+  return paymentMethodId === defaultPaymentMethodId || paymentMethodId === backupPaymentMethodId;
+}

@@ -69,6 +69,16 @@ export async function settleInvoiceCharges(
   ]);
 }
 
+/** Notes on the charge of an invoice whose outcome is not known that its bank has updated this card since it began. The caller holds the invoice. */
+export async function noteUpdatedCard(tx: Tx, scope: Scope, invoiceId: string, paymentMethodId: string): Promise<void> {
+  await tx.execute(noteUpdated, scope, [invoiceId, paymentMethodId]);
+}
+
+/** Whether the bank of a charge's card has updated it while the charge was on its way. */
+export async function wasCardUpdated(tx: Tx, scope: Scope, id: string): Promise<boolean> {
+  return (await tx.row(selectUpdated, scope, [id]))?.card_updated === true;
+}
+
 interface ChargeRow {
   id: string;
   invoice_id: string;
@@ -116,6 +126,15 @@ const select = scoped<ChargeRow>(
 const selectPending = scoped<ChargeRow>(
   'invoice_charges.pending',
   `select ${columns} from invoice_charges where account_id = $1 and test_mode = $2 and invoice_id = $3 and status = 'pending'`,
+);
+const selectUpdated = scoped<{ card_updated: boolean }>(
+  'invoice_charges.card_updated',
+  'select card_updated from invoice_charges where account_id = $1 and test_mode = $2 and id = $3',
+);
+const noteUpdated = scoped(
+  'invoice_charges.note_updated_card',
+  `update invoice_charges set card_updated = true
+   where account_id = $1 and test_mode = $2 and invoice_id = $3 and payment_method_id = $4 and status = 'pending' and not card_updated`,
 );
 const insert = scoped(
   'invoice_charges.insert',
