@@ -119,7 +119,7 @@ async function takeIn(
         ? undefined
         : await readBody(request, room, { hold: (bytes) => turn.hasBody(bytes) });
     const asked = parseQuery(queryText);
-    const { query, body, expand } = intake(asked, sent);
+    const { query, body, expand } = intake(asked, sent, key);
     const hashed = idempotency?.({ method: route.method, path, query: asked, body: sent });
     return { query, body, expand, idempotency: hashed };
   } catch (error) {

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { create } from '@bufbuild/protobuf';
 import { allRoutes } from '@eligo/contract';
 import { Failure } from '@eligo/failures';
@@ -115,6 +116,31 @@ describe('a list of sessions', () => {
     expect(body.has_more).toBe(true);
     expect(body.checkout_sessions).toHaveLength(250);
     expect(methods()).toEqual(['listSessions', 'batchGetCustomers', 'batchGetCustomers', 'batchGetCustomers']);
+  });
+
+  test('loads at most 200 captures by one call, one call after the other, however many its sessions have [D3.7, D14.65]', async () => {
+    const all = sessions(30).map((session) => ({
+      ...session,
+      captureIds: Array.from({ length: 50 }, () => newId('capture')),
+    }));
+    serve(all);
+    const sizes: number[] = [];
+    let underWay = 0;
+    stack.peers.answer('batchGetCaptures', async ({ ids }) => {
+      sizes.push((ids as string[]).length);
+      expect(++underWay).toBe(1);
+      await setImmediate();
+      underWay -= 1;
+      return { captures: (ids as string[]).map((captureId) => ({ ...stack.peers.samples.capture, captureId })) };
+    });
+    const { body } = await stack.api.get('/v1/checkout/sessions?limit=30&expand=captures');
+    const rows = body.checkout_sessions as { captures: { capture_id: string }[] }[];
+    expect(rows.map(({ captures }) => captures.map((one) => one.capture_id))).toEqual(all.map((one) => one.captureIds));
+    expect(Math.max(...sizes)).toBe(200);
+    expect(sizes).toHaveLength(8);
+    stack.peers.seen.length = 0;
+    await stack.api.get('/v1/checkout/sessions?limit=30&expand=customer');
+    expect(methods()).toEqual(['listSessions', 'batchGetCustomers']);
   });
 
   test('that is refused before its first row is refused as anything else', async () => {

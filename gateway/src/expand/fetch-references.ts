@@ -2,7 +2,7 @@ import { type ExpandableKind, type JsonObject, records } from '@eligo/contract';
 import type { CallOptions } from '@eligo/rpc';
 import type { Peers } from '../peers.ts';
 
-/** The records of one kind by id, rendered: one batch call whatever their number; ids that are not the caller's are left out. */
+/** The records of one kind by id, rendered, by one batch call; ids that are not the caller's are left out. */
 export async function fetchReferences(
   peers: Peers,
   kind: ExpandableKind,

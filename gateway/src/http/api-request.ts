@@ -18,7 +18,7 @@ export interface ApiRequest<Query, Body> {
   readonly request: IncomingMessage;
   /** The request's turn among those of its account. */
   readonly turn: Turn;
-  /** What to expand, by canonical keys. */
+  /** What to expand, by canonical keys: only records that the key may read. */
   readonly expand: ReadonlySet<string>;
   /** The request's own retry key, where the route takes one. */
   readonly idempotency: { readonly key: string; readonly requestHash: Uint8Array } | undefined;

@@ -3,12 +3,15 @@ import {
   fieldNamesOf,
   type Route,
   type RouteBody,
+  readScopeOf,
   screen,
   toleranceOf,
   violationsOf,
 } from '@eligo/contract';
 import { Failure, type Violation } from '@eligo/failures';
 import type { z } from 'zod';
+import type { ActiveKey } from '../accounts/key-cache.ts';
+import { hasScope } from './authorize.ts';
 import type { Query } from './parse-query.ts';
 
 /** What a handler is given of a query and a body. */
@@ -18,21 +21,22 @@ export interface Taken {
   readonly expand: ReadonlySet<string>;
 }
 
-/** Validates the query and the body of one route; one 422 lists the errors of both. */
-export type Intake = (query: Query, body: unknown) => Taken;
+/** Validates the query and the body of one route; one 422 lists the errors of both. What the key may not read is not expanded. */
+export type Intake = (query: Query, body: unknown, key: Pick<ActiveKey, 'allowed'>) => Taken;
 
 /** Compiles the intake of a route. */
 export function intakeOf(route: Route): Intake {
   const { body: declared } = route;
   const readBody = declared === undefined || declared.file !== undefined ? undefined : bodyReader(declared);
-  return (asked, sent) => {
+  return (asked, sent, key) => {
     const violations: Violation[] = [];
     const refused = screen(asked, 'query') ?? screen(sent, 'body');
     if (refused !== undefined) throw Failure.violations([refused]);
     const query = route.query === undefined ? undefined : judge(route.query, asked, 'query', [], violations);
     const body = readBody?.(sent, violations);
     if (violations.length > 0) throw Failure.violations(violations);
-    return { query, body, expand: expandKeysOf(asked, route.expansion) };
+    const expand = expandKeysOf(asked, route.expansion, (kind) => hasScope(key, readScopeOf(kind)));
+    return { query, body, expand };
   };
 }
 

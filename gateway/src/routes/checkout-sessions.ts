@@ -76,15 +76,18 @@ export function checkoutSessionBindings(peers: Peers, answers: Answers): Binding
   ];
 }
 
-/** The payment intent always stands in the answer (interface, confirm); what else is expanded was stored with it, so that a replay is equal. */
+/**
+ * The payment intent always stands in the answer (interface, confirm); what else is expanded was stored with it, so that a replay is equal. A
+ * replay under a key with fewer scopes shows the identifiers of what that key may not read.
+ */
 function confirmed(answer: ConfirmSessionResponse, asked: ReadonlySet<string>): JsonObject {
   const { session, paymentIntent, customer, paymentMethod } = answer;
   if (session === undefined) throw new Error('The confirm response has no session');
   const found = new Map<ExpandableKind, Map<string, JsonObject>>();
-  if (customer !== undefined) {
+  if (customer !== undefined && asked.has('customer')) {
     found.set('customer', new Map([[customer.customerId, records.customer.render(customer)]]));
   }
-  if (paymentMethod !== undefined) {
+  if (paymentMethod !== undefined && asked.has('payment_method')) {
     const method = records.payment_method.render(paymentMethod);
     found.set('payment_method', new Map([[paymentMethod.paymentMethodId, method]]));
   }

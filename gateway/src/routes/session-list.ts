@@ -3,13 +3,17 @@ import type { CheckoutSession } from '@eligo/proto/checkout/v1/checkout';
 import { maxTimeoutMs } from '@eligo/rpc';
 import { given } from '@eligo/values';
 import type { Answers } from '../answers.ts';
+import { maxIdsPerCall } from '../expand/expand.ts';
 import type { ApiRequest } from '../http/api-request.ts';
 import { pageOf } from '../messages.ts';
 import type { Peers } from '../peers.ts';
 
 type Query = NonNullable<(typeof routes.checkoutSessions.list)['query']>['_output'];
 
-/** Sessions that are expanded and written together: memory holds this many, however many are asked for. */
+/**
+ * Sessions that are expanded and written together: memory holds this many, however many are asked for. A session has up to 50 captures, so a chunk
+ * ends sooner where they are expanded.
+ */
 const chunkSize = 100;
 /** A slow client must be able to take this many within the longest deadline of one call; a longer list is read in slices. */
 const sliceSize = 1_000;
@@ -22,10 +26,12 @@ export async function* sessionPieces(
 ): AsyncGenerator<string> {
   let open = '{"checkout_sessions":[';
   let chunk: CheckoutSession[] = [];
+  let captures = 0;
   let hasMore = false;
   const text = async () => {
     const rows = await answers.rows(request, 'checkout_session', chunk);
     chunk = [];
+    captures = 0;
     const joined = rows.map((row) => JSON.stringify(row)).join(',');
     const piece = joined === '' ? open : open + joined;
     open = joined === '' ? '' : ',';
@@ -36,8 +42,10 @@ export async function* sessionPieces(
       hasMore = item;
       continue;
     }
-    if (chunk.length === chunkSize) yield text();
+    const more = request.expand.has('captures') ? item.captureIds.length : 0;
+    if (chunk.length === chunkSize || captures + more > maxIdsPerCall) yield text();
     chunk.push(item);
+    captures += more;
   }
   const last = chunk.length > 0 || open.startsWith('{') ? await text() : '';
   yield `${last}],"has_more":${hasMore}}`;

@@ -1,6 +1,6 @@
 import { renderTimeline, routes } from '@eligo/contract';
 import { type Binding, bind } from '../bind.ts';
-import type { ApiRequest } from '../http/api-request.ts';
+import { hasScope } from '../http/authorize.ts';
 import type { Peers } from '../peers.ts';
 
 // The latest of each kind; the lists of refunds and of deliveries have the others.
@@ -13,11 +13,11 @@ export function sessionTimelineBindings({ checkout, refunds, webhooks }: Peers):
     bind(routes.checkoutSessions.timeline, async ({ id, key, call }) => {
       const [told, refunded] = await Promise.all([
         checkout.getSessionTimeline({ id }, call),
-        mayRead(key, 'refunds_read')
+        hasScope(key, 'refunds_read')
           ? refunds.listRefunds({ page: { limit: mostRefunds }, checkoutSessionId: id }, call)
           : { refunds: [], hasMore: false },
       ]);
-      const entries = mayRead(key, 'letters_read')
+      const entries = hasScope(key, 'letters_read')
         ? told.entries
         : told.entries
             .filter(({ type }) => !type.startsWith('letter.'))
@@ -27,7 +27,7 @@ export function sessionTimelineBindings({ checkout, refunds, webhooks }: Peers):
         ...entries.map(({ recordId }) => recordId),
         ...refunded.refunds.map(({ refundId }) => refundId),
       ]);
-      const sent = mayRead(key, 'events_read')
+      const sent = hasScope(key, 'events_read')
         ? await webhooks.listEventsOfRecords({ recordIds: [...recordIds] }, call)
         : { events: [], hasMore: false };
       const timeline = renderTimeline({ entries, refunds: refunded.refunds, events: sent.events }, mostEntries);
@@ -35,8 +35,4 @@ export function sessionTimelineBindings({ checkout, refunds, webhooks }: Peers):
       return { timeline: timeline.entries, has_more: hasMore };
     }),
   ];
-}
-
-function mayRead({ allowed }: ApiRequest<unknown, unknown>['key'], scope: string): boolean {
-  return allowed === undefined || allowed.has(scope);
 }

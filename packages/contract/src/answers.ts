@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { expansionNames } from './expansion.ts';
+import { type ExpandName, expansionNames } from './expansion.ts';
 import { type RecordName, records } from './records.ts';
 
 /** The answer that carries one record under its envelope. */
@@ -14,7 +14,7 @@ export function listOf(name: RecordName): z.ZodType {
 }
 
 /** What `expand` answers to where a route answers with this record. */
-export function expansionOfRecord(name: RecordName): ReadonlyMap<string, string> {
+export function expansionOfRecord(name: RecordName): ReadonlyMap<string, ExpandName> {
   const { references, flags } = records[name];
   return expansionNames(references, flags);
 }

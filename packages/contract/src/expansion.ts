@@ -28,6 +28,14 @@ export interface Reference<Message> {
 /** The expandable fields of a record by their keys (interface, general rule 8; decisions 3). */
 export type References<Message> = Readonly<Record<string, Reference<Message>>>;
 
+/** What a name in `expand` asks for. */
+export interface ExpandName {
+  /** The canonical key. */
+  readonly key: string;
+  /** The kind of record that it shows. Undefined for a key that shows none by itself. */
+  readonly kind: ExpandableKind | undefined;
+}
+
 /** What stands in the place of identifiers while one answer is rendered. */
 export interface Expansion {
   /** Whether the request asked for this key. */
@@ -55,36 +63,40 @@ export function expansionOf(
 
 /**
  * The keys that a query asks to expand, by their canonical names: `expand` as a comma list (or repeated), and `expand_<key>=true`. Keys that
- * the record does not have are ignored without error (interface, Subscriptions).
+ * the record does not have are ignored without error (interface, Subscriptions). So are those of records that the caller may not read (decisions 3.7).
  */
 export function expandKeysOf(
   query: Readonly<Record<string, unknown>>,
-  known: ReadonlyMap<string, string>,
+  known: ReadonlyMap<string, ExpandName>,
+  mayRead: (kind: ExpandableKind) => boolean,
 ): ReadonlySet<string> {
   const keys = new Set<string>();
+  const ask = ({ key, kind }: ExpandName) => {
+    if (kind === undefined || mayRead(kind)) keys.add(key);
+  };
   const asked = query.expand;
   const lists = Array.isArray(asked) ? asked.slice(0, maxExpandLists) : [asked];
   for (const list of lists) {
     if (typeof list !== 'string') continue;
     for (const name of list.split(',', maxExpandKeys)) {
-      const key = known.get(name.trim());
-      if (key !== undefined) keys.add(key);
+      const named = known.get(name.trim());
+      if (named !== undefined) ask(named);
     }
   }
-  for (const [alias, key] of known) {
-    if (isTrue(query[`expand_${alias}`])) keys.add(key);
+  for (const [alias, named] of known) {
+    if (isTrue(query[`expand_${alias}`])) ask(named);
   }
   return keys;
 }
 
-/** Every name that a record's expansion answers to, with the canonical key. */
+/** Every name that a record's expansion answers to, with what it asks for. */
 export function expansionNames(
-  references: Readonly<Record<string, Pick<Reference<never>, 'aliases'>>>,
+  references: Readonly<Record<string, Pick<Reference<never>, 'aliases' | 'kind'>>>,
   flags: readonly string[] = [],
-): ReadonlyMap<string, string> {
-  const names = new Map<string, string>(flags.map((flag) => [flag, flag]));
-  for (const [key, { aliases = [] }] of Object.entries(references)) {
-    for (const name of [key, ...aliases]) names.set(name, key);
+): ReadonlyMap<string, ExpandName> {
+  const names = new Map<string, ExpandName>(flags.map((flag) => [flag, { key: flag, kind: undefined }]));
+  for (const [key, { kind, aliases = [] }] of Object.entries(references)) {
+    for (const name of [key, ...aliases]) names.set(name, { key, kind });
   }
   return names;
 }

@@ -41,7 +41,7 @@ export { renderAllocation } from './resources/refund.ts';
 export { renderTimeline } from './resources/session-timeline.ts';
 export { type RenderedSubstantiation, renderSubstantiation } from './resources/substantiation.ts';
 export type { Deprecation, IdempotencyPolicy, Method, Owner, Route, RouteBody } from './route.ts';
-export { allRoutes, routes, scopeOf, scopes } from './routes.ts';
+export { allRoutes, readScopeOf, routes, scopeOf, scopes } from './routes.ts';
 export { screen } from './screen.ts';
 export { isoTime, parseTime, unixSeconds } from './times.ts';
 export { fieldNamesOf, type Tolerance, toleranceOf } from './tolerance.ts';

@@ -106,7 +106,7 @@ function queryParameters(route: Route): Schema[] {
   parameters.push({
     name: 'expand',
     in: 'query',
-    description: `Comma-separated: ${[...route.expansion.keys()].join(', ')}. Other keys are ignored.`,
+    description: `Comma-separated: ${[...route.expansion.keys()].join(', ')}. Other keys are ignored. An identifier stays where the API key lacks the scope to read its record.`,
     schema: { type: 'string' },
   });
   for (const key of route.expansion.keys()) {

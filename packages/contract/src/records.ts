@@ -48,7 +48,7 @@ export interface RecordKind<Message> {
   readonly plural: string;
   readonly schema: z.ZodType;
   readonly references: References<Message>;
-  /** Expand keys that take no look-up: what they show travels with the record. */
+  /** Expand keys that name no kind of record. */
   readonly flags: readonly string[];
   readonly render: (message: Message, expansion?: Expansion) => JsonObject;
   /** Where an event carries the record: the case of its `object`. */
@@ -75,7 +75,7 @@ export const records = {
     schema: checkoutSessionSchema,
     render: renderCheckoutSession,
     references: checkoutSessionReferences,
-    flags: ['discounts', 'coupons'],
+    flags: ['discounts'],
     eventCase: 'checkoutSession',
   }),
   coupon: record('coupon', { schema: couponSchema, render: renderCoupon }),
@@ -147,7 +147,7 @@ export const records = {
     schema: subscriptionSchema,
     render: renderSubscription,
     references: subscriptionReferences,
-    flags: ['discounts', 'coupons'],
+    flags: ['discounts'],
     eventCase: 'subscription',
   }),
   test_clock: record('test_clock', { schema: testClockSchema, render: renderTestClock }),

@@ -1,6 +1,7 @@
 import type { FailureCode } from '@eligo/failures';
 import type { IdKind } from '@eligo/values';
 import type { z } from 'zod';
+import type { ExpandName } from './expansion.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -54,8 +55,8 @@ export interface Route<Query extends z.ZodType = z.ZodType, Body extends z.ZodTy
   readonly errors: readonly FailureCode[];
   /** Codes that a 422 list of this route can have as an entry's type, beside the validator's own. */
   readonly violations: readonly FailureCode[];
-  /** The names that `expand` answers to, with their canonical keys. */
-  readonly expansion: ReadonlyMap<string, string>;
+  /** The names that `expand` answers to, with what each asks for. */
+  readonly expansion: ReadonlyMap<string, ExpandName>;
   readonly idempotency: IdempotencyPolicy;
   /** The header must be there. */
   readonly idempotencyRequired: boolean;
@@ -80,7 +81,7 @@ interface RouteInput<Query extends z.ZodType, Body extends z.ZodType>
   readonly body?: RouteBody<Body>;
   readonly errors?: readonly FailureCode[];
   readonly violations?: readonly FailureCode[];
-  readonly expansion?: ReadonlyMap<string, string>;
+  readonly expansion?: ReadonlyMap<string, ExpandName>;
   readonly idempotency?: IdempotencyPolicy;
   readonly idempotencyRequired?: boolean;
   readonly testOnly?: boolean;

@@ -1,3 +1,4 @@
+import type { ExpandableKind } from './expansion.ts';
 import type { Route } from './route.ts';
 import { balanceTransactionRoutes } from './routes/balance-transactions.ts';
 import { invoiceRoutes, subscriptionRoutes } from './routes/billing.ts';
@@ -66,8 +67,22 @@ export const scopes: readonly string[] = [...new Set(allRoutes.map((route) => ro
   .flatMap((resource) => [`${resource}_read`, `${resource}_write`])
   .sort();
 
+/** The scope of a read of this kind of record by its id. An answer shows an expanded record only to a key that has it (decisions 3.7). */
+export function readScopeOf(kind: ExpandableKind): string {
+  const scope = readScopes.get(kind);
+  if (scope === undefined) throw new Error(`No route reads a ${kind}`);
+  return scope;
+}
+
 /** A scope as it is kept, or undefined when there is none of that name: `files:read` is accepted for `files_read` (decisions 2). */
 export function scopeOf(name: string): string | undefined {
   const scope = name.replace(':', '_');
   return scopes.includes(scope) ? scope : undefined;
 }
+
+const readScopes: ReadonlyMap<string, string> = new Map(
+  allRoutes.flatMap(({ method, path, params, scope }) => {
+    const [kind] = Object.values(params);
+    return method === 'GET' && kind !== undefined && path.endsWith('}') ? [[kind, scope]] : [];
+  }),
+);

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { isFailureCode } from '@eligo/failures';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { describe, expect, test } from 'vitest';
-import { allRoutes, codesOf, openapi, scopeOf, scopes } from '../src/index.ts';
+import { allRoutes, codesOf, openapi, readScopeOf, scopeOf, scopes } from '../src/index.ts';
 
 test('every route has an id and a place of its own', () => {
   expect(new Set(allRoutes.map(({ id }) => id)).size).toBe(allRoutes.length);
@@ -28,6 +28,17 @@ test('scopes are read and write of each resource; a colon is accepted [AUTH-3, D
   expect(scopeOf('files:read')).toBe('files_read');
   expect(scopeOf('prices_delete')).toBeUndefined();
   expect(scopeOf('')).toBeUndefined();
+});
+
+test('an expanded record needs the scope of the route that reads it [AUTH-5, D3.7]', () => {
+  const kinds = allRoutes.flatMap(({ expansion }) => [...expansion.values()].flatMap(({ kind }) => kind ?? []));
+  const needed = Object.fromEntries(kinds.map((kind) => [kind, readScopeOf(kind)]));
+  expect(needed).toEqual({
+    ...{ balance_transaction: 'balance_transactions_read', capture: 'captures_read', coupon: 'coupons_read' },
+    ...{ customer: 'customers_read', invoice: 'invoices_read', payment_intent: 'payment_intents_read' },
+    ...{ payment_method: 'payment_methods_read', price: 'prices_read', product: 'products_read' },
+    subscription: 'subscriptions_read',
+  });
 });
 
 test('the deprecated endpoints say since when, until when and what replaces them [VER-2, VER-3]', () => {

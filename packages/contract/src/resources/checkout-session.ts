@@ -6,6 +6,7 @@ import { answer, idOf } from '../fields.ts';
 import { unixSeconds } from '../times.ts';
 import { renderShippingAddress, shippingAddressSchema } from './address.ts';
 import { renderTotalDetails, totalDetailsSchema } from './checkout-session-totals.ts';
+import { couponReference } from './discount.ts';
 import { nextActionSchema, renderNextAction } from './next-action.ts';
 import {
   customTextSchema,
@@ -95,6 +96,7 @@ export const checkoutSessionSchema = z.strictObject({
 });
 
 export const checkoutSessionReferences: References<CheckoutSession> = {
+  coupons: couponReference,
   captures: { kind: 'capture', ids: (session) => session.captureIds },
   customer: { kind: 'customer', ids: (session) => [session.customerId] },
   payment_intent: { kind: 'payment_intent', ids: (session) => [session.paymentIntentId] },

@@ -1,6 +1,6 @@
 import type { Discount } from '@eligo/proto/checkout/v1/checkout';
 import { z } from 'zod';
-import { type Expansion, expandable } from '../expansion.ts';
+import { type Expansion, expandable, type Reference } from '../expansion.ts';
 import { answer, idOf } from '../fields.ts';
 import { isoTime } from '../times.ts';
 import { renderCoupon } from './coupon.ts';
@@ -20,6 +20,9 @@ export const discountSchema = z.strictObject({
   start: answer.time.nullable(),
   end: answer.time.nullable(),
 });
+
+/** A discount carries its coupon: none is fetched. */
+export const couponReference: Reference<unknown> = { kind: 'coupon', ids: () => [] };
 
 /** With `expand=discounts,coupons` the coupon stands as it was when the discount was made (interface, Discount). */
 export function renderDiscount(discount: Discount, expansion: Expansion): z.infer<typeof discountSchema> {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type Expansion, expandable, expandsTo, noExpansion, type References } from '../expansion.ts';
 import { answer, idOf } from '../fields.ts';
 import { isoTime } from '../times.ts';
-import { discountSchema, renderDiscount } from './discount.ts';
+import { couponReference, discountSchema, renderDiscount } from './discount.ts';
 
 export const subscriptionStatuses = [
   'incomplete',
@@ -53,6 +53,7 @@ export const subscriptionSchema = expandsTo(
 
 /** The expand keys of a subscription with their aliases (interface, Subscriptions). */
 export const subscriptionReferences: References<Subscription> = {
+  coupons: couponReference,
   customer: { kind: 'customer', ids: (subscription) => [subscription.customerId] },
   latest_invoice: { kind: 'invoice', aliases: ['invoice'], ids: (subscription) => [subscription.latestInvoiceId] },
   payment_method: {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { expansionOfRecord, listOf, oneOf } from '../answers.ts';
+import { expansionNames } from '../expansion.ts';
 import { metadata, reference, sum, text } from '../fields.ts';
 import { limits } from '../limits.ts';
 import { boolean, integer, listQuery, queryReference, queryText, queryTime } from '../query.ts';
@@ -242,7 +243,7 @@ export const checkoutSessionRoutes = {
       }),
     },
     response: oneOf('checkout_session'),
-    expansion: new Map([...expansion, ['payment_method', 'payment_method']]),
+    expansion: new Map([...expansion, ...expansionNames({ payment_method: { kind: 'payment_method' } })]),
     idempotency: 'strict',
     idempotencyRequired: true,
     bodyFirst: true,
