@@ -254,6 +254,33 @@ describe('a refund', () => {
     expect(replaced).toMatchObject({ metadata: { b: '2' }, reason: 'damaged' });
   });
 
+  it('is returned without a write or an event where an update equals it [D1.2]', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000 });
+    const metadata = { a: '1', b: '2' };
+    const { refund } = await on.refunds.refundSession({ sessionId: session.id, metadata }, on.as(scope));
+    const id = refund?.refundId ?? '';
+    await untilStatus(on, scope, id, 'succeeded');
+    await on.refunds.updateRefund({ id, reason: 'damaged' }, on.as(scope));
+    const before = await versionOf(id);
+    const told = await eventsOf(on, id);
+    for (const same of [
+      {},
+      { reason: 'damaged' },
+      { metadata: { b: '2', a: '1' }, replaceMetadata: true },
+      { reason: 'damaged', metadata, replaceMetadata: true },
+    ]) {
+      expect(await on.refunds.updateRefund({ id, ...same }, on.as(scope))).toMatchObject({
+        reason: 'damaged',
+        metadata,
+      });
+    }
+    expect(await versionOf(id)).toEqual(before);
+    expect(await eventsOf(on, id)).toEqual(told);
+    await on.refunds.updateRefund({ id, metadata: { a: '1' }, replaceMetadata: true }, on.as(scope));
+    expect(await eventsOf(on, id)).toEqual([...told, 'refund.updated']);
+  });
+
   it('is previewed without anything being kept [SREF-6]', async () => {
     const scope = someScope();
     const session = await on.paid(scope, { hsa: 2_000, credit: 500 });
@@ -282,3 +309,8 @@ describe('a refund', () => {
     expect(await ids({ paymentIntentId: session.cards[1]?.paymentIntentId ?? '' })).toEqual([]);
   });
 });
+
+// Every write of a refund raises it.
+function versionOf(refundId: string) {
+  return on.admin('select version from refunds.refunds where id = $1', [refundId]);
+}
