@@ -56,6 +56,21 @@ firstViewTests(() => ({
 }));
 
 describe('the checkout page', () => {
+  test('cancels an open session alone, which checkout sees to; the partner cancels one with authorized cards too [D14.82]', async () => {
+    expect((await send(`${url}/pay/${token()}/cancel`, {})).status).toBe(200);
+    await stack.api.post(`/v1/checkout/sessions/${sessionId()}/cancel`);
+    expect(callsOf('cancelSession').map(({ request }) => [request.id, request.onlyOpen])).toEqual([
+      [sessionId(), true],
+      [sessionId(), false],
+    ]);
+    stack.peers.answer('cancelSession', () => {
+      throw new Failure('checkout_session_already_processed');
+    });
+    const refused = await send(`${url}/pay/${token()}/cancel`, {});
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({ code: 'checkout_session_already_processed' });
+  });
+
   test('shows Stripe’s fields in live mode alone, and names Stripe’s origins on no other page [D14.110]', async () => {
     await updateAccount(stack.database, stack.accountId, { publishableKey: 'pk_live_0123456789abcdef' });
     const policyOf = async (path: string) =>

@@ -42,6 +42,7 @@ export interface SessionPageCalls extends PageCalls {
   changePromoCode(page: OpenPage, sent: unknown): Promise<PageView>;
   /** Gives the reviewer of the session's letters what the shopper answers. */
   answerLetter(page: OpenPage, sent: unknown): Promise<PageView>;
+  /** Cancels an open session. Checkout refuses one whose cards are authorized, which the page shows as done. */
   cancel(page: OpenPage): Promise<PageView>;
 }
 
@@ -107,7 +108,7 @@ export function pageCalls(parts: { peers: Peers; sandboxUrl: string | undefined;
       return view(open);
     },
     async cancel(open) {
-      await checkout.cancelSession({ id: open.subject.id }, moneyCall(open.call));
+      await checkout.cancelSession({ id: open.subject.id, onlyOpen: true }, moneyCall(open.call));
       return view(open);
     },
   };

@@ -1,5 +1,6 @@
 import type { CheckoutSession } from '@eligo/proto/checkout/v1/checkout';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { completeSession } from '../src/actions/complete-session.ts';
 import { type CalledFixture, openCalledFixture } from './called-fixture.ts';
 import { line, sessionMessage } from './fixture.ts';
 
@@ -206,6 +207,24 @@ describe('sessions', () => {
     });
     const missing = fixture.checkout.listLineItems({ sessionId: 'fcs_none' }, fixture.as());
     await expect(missing).rejects.toMatchObject({ code: 'checkout_session_not_found' });
+  });
+
+  test('with authorized cards are canceled by the partner, and not by the shopper on the page [D14.82]', async () => {
+    const { checkout, context, scope } = fixture;
+    const { customerId } = await checkout.createCustomer({}, fixture.as());
+    const card = await checkout.createTestPaymentMethod({ customerId, card: 'hsa' }, fixture.as());
+    const lines = [line({ unitAmount: 1_000, class: 'vision' })];
+    const { checkoutSessionId: id } = await checkout.createSession(
+      sessionMessage({ lines, customerId, captureMethod: 'manual' }),
+      fixture.as(),
+    );
+    const paid = { sessionId: id, paymentMethodIds: [card.paymentMethodId], shippingDetails: null };
+    expect((await completeSession(context, scope, paid)).status).toBe('paid');
+    await expect(checkout.cancelSession({ id, onlyOpen: true }, fixture.as())).rejects.toMatchObject({
+      code: 'checkout_session_already_processed',
+    });
+    expect(await checkout.getSession({ id }, fixture.as())).toMatchObject({ status: 'paid' });
+    expect(await checkout.cancelSession({ id }, fixture.as())).toMatchObject({ status: 'canceled' });
   });
 
   test('with a payment method of another customer, or of none, are refused at the field', async () => {

@@ -110,6 +110,24 @@ describe('the checkout page with two cards', () => {
     expect(intent?.status).toBe('canceled');
   });
 
+  it('is canceled by its shopper while a hold waits for a second card, and not once the cards are authorized [D14.82]', async () => {
+    const [hsa, credit] = await Promise.all([fixture.card('hsa'), fixture.card('credit')]);
+    const cancelOnPage = ({ id }: Session) => cancelSession(fixture.context, fixture.scope, id, { onlyOpen: true });
+    const waiting = await fixture.mixedSession(hsa);
+    expect((await pay(waiting, hsa)).nextAction?.type).toBe('provide_second_payment_method');
+    expect((await cancelOnPage(waiting)).status).toBe('canceled');
+    const letter = {
+      lines: [line({ unitAmount: 3_000, class: 'letter_of_medical_necessity' }), line({ unitAmount: 2_000 })],
+    };
+    for (const parts of [{ captureMethod: 'manual' as const }, letter]) {
+      const held = await fixture.mixedSession(hsa, parts);
+      expect((await pay(held, hsa, credit)).status).toBe('paid');
+      await expect(cancelOnPage(held)).rejects.toMatchObject({ code: 'checkout_session_already_processed' });
+      expect((await byAmount(held)).every(({ status }) => status === 'succeeded')).toBe(true);
+      expect((await loadSession(fixture.database, fixture.scope, held.id))?.status).toBe('paid');
+    }
+  });
+
   it('holds both cards while a letter is pending', async () => {
     const [hsa, credit] = await Promise.all([fixture.card('hsa'), fixture.card('credit')]);
     const session = await fixture.session({

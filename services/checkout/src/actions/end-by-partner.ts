@@ -9,6 +9,11 @@ export async function cancelByPartner(context: Context, scope: Scope, id: string
   return withHoldsVoided(context, scope, await cancelSession(context, scope, id));
 }
 
+/** The same at the word of the shopper on the page, for an open session alone. */
+export async function cancelByShopper(context: Context, scope: Scope, id: string): Promise<Session> {
+  return withHoldsVoided(context, scope, await cancelSession(context, scope, id, { onlyOpen: true }));
+}
+
 /** The same for an open session that expires before its time. Throws as `expireSession` does. */
 export async function expireByPartner(context: Context, scope: Scope, id: string): Promise<Session> {
   return withHoldsVoided(context, scope, await expireSession(context, scope, id));

@@ -21,13 +21,25 @@ export async function expireSession(needs: Needs, scope: Scope, id: string): Pro
   });
 }
 
+/** What a cancellation is limited to. */
+export interface Cancellation {
+  /** A shopper cancels an open session alone: once its cards are authorized, the order is the shop's (decisions 14.82). */
+  readonly onlyOpen?: boolean;
+}
+
 /** Cancels an open or paid session and schedules the voids of its holds. Never after a capture (decisions 7). */
-export async function cancelSession(needs: Needs, scope: Scope, id: string): Promise<Session> {
+export async function cancelSession(
+  needs: Needs,
+  scope: Scope,
+  id: string,
+  { onlyOpen = false }: Cancellation = {},
+): Promise<Session> {
   return withTx(needs.database, scope, async (tx) => {
     const session = await lockExisting(tx, scope, id);
     if (session.status === 'canceled') throw new Failure('checkout_session_canceled');
     if (session.status === 'expired') throw new Failure('checkout_session_expired');
-    if (session.status === 'complete' || session.amountReceivedCents > 0) {
+    const isProcessed = session.status === 'complete' || (onlyOpen && session.status === 'paid');
+    if (isProcessed || session.amountReceivedCents > 0) {
       throw new Failure('checkout_session_already_processed');
     }
     return (await endSession(needs, tx, scope, session, 'canceled')) ?? refuseWhileCharging();

@@ -3,7 +3,7 @@ import { pageOf } from '@eligo/postgres';
 import type { CheckoutService, ListSessionsRequest, UpdateSessionRequest } from '@eligo/proto/checkout/v1/checkout';
 import type { Implementation } from '@eligo/rpc';
 import { createSession } from '../actions/create-session.ts';
-import { cancelByPartner, expireByPartner } from '../actions/end-by-partner.ts';
+import { cancelByPartner, cancelByShopper, expireByPartner } from '../actions/end-by-partner.ts';
 import { type SessionChange, updateSession } from '../actions/update-session.ts';
 import type { Context } from '../context.ts';
 import { lineItemMessage } from '../messages/line-item.ts';
@@ -60,8 +60,9 @@ export function sessionHandlers(context: Context): Implementation<typeof Checkou
       return sessionMessage(scope, await updateSession(context, scope, request.id, changeOf(request)));
     },
 
-    async cancelSession({ id }, { scope }) {
-      return sessionMessage(scope, await cancelByPartner(context, scope, id));
+    async cancelSession({ id, onlyOpen }, { scope }) {
+      const cancel = onlyOpen ? cancelByShopper : cancelByPartner;
+      return sessionMessage(scope, await cancel(context, scope, id));
     },
 
     async expireSession({ id }, { scope }) {
