@@ -1,9 +1,5 @@
-import { fromBinary } from '@bufbuild/protobuf';
 import type { Scope } from '@eligo/postgres';
-import { EventSchema } from '@eligo/proto/events/v1/events';
-import { cents } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
 import { sharePace } from '../src/actions/share-pace.ts';
 import { updateSubscription } from '../src/actions/update-subscription.ts';
 import { createChargePace } from '../src/charge-pace.ts';
@@ -325,79 +321,6 @@ describe('a renewal whose card is declined', () => {
       '2026-04-04 paid',
       '2026-04-05 paid',
     ]);
-  });
-});
-
-describe('a cancellation', () => {
-  const now = { atPeriodEnd: false, refund: 'full', refundAmountCents: null } as const;
-
-  it('while a charge is in doubt is refused until its outcome is known [D14.94]', async () => {
-    const { subscriptionId, card } = await sell(on, scope);
-    on.peers.failOn(card, 'lost_after');
-    await runAt('01T00:00:00.000');
-    await expect(cancelSubscription(on.context, scope, subscriptionId, now)).rejects.toMatchObject({
-      code: 'lock_timeout',
-    });
-    await runAt('01T00:00:01.000');
-    expect(await cancelSubscription(on.context, scope, subscriptionId, now)).toMatchObject({ status: 'canceled' });
-    expect((await read(subscriptionId)).invoice.status).toBe('paid');
-  });
-
-  it('at a time that comes while a charge is in doubt waits for it', async () => {
-    const { subscriptionId, card } = await sell(on, scope);
-    on.peers.failOn(card, 'lost_after');
-    await runAt('01T00:00:00.000');
-    await on.test.admin(`update billing.subscriptions set cancel_at = '2026-04-30' where id = $1`, [subscriptionId]);
-    await runAt('01T00:00:01.000');
-    const { subscription, invoice } = await read(subscriptionId);
-    expect([subscription.status, invoice.status]).toEqual(['canceled', 'paid']);
-  });
-
-  it('of a renewed subscription refunds each card what it paid, under an operation each', async () => {
-    const backup = on.peers.card(false);
-    const { subscriptionId } = await sell(on, scope, {
-      backup,
-      items: [{}, { unitAmountCents: 500, eligibility: 'not_eligible' }],
-    });
-    await runAt('01T00:00:00.000');
-    await cancelSubscription(on.context, scope, subscriptionId, {
-      ...now,
-      refund: 'custom',
-      refundAmountCents: 2_000 as never,
-    });
-    const events = await eventsOf(subscriptionId);
-    expect(events.filter((type) => type === 'command.refund')).toHaveLength(2);
-  });
-
-  it('of what one card was refunded before gives back the rest of the other [D14.2]', async () => {
-    const backup = on.peers.card(false);
-    const items = [{ unitAmountCents: 4_000 }, { unitAmountCents: 6_000, eligibility: 'not_eligible' }];
-    const { subscriptionId: id } = await sell(on, scope, { backup, items });
-    await runAt('01T00:00:00.000');
-    const { invoice } = await read(id);
-    const charges = await loadInvoiceCharges(on.database, scope, invoice.id);
-    const [health, other] = charges.map(({ paymentIntentId }) => paymentIntentId ?? '');
-    on.peers.refunded.set(health ?? '', charges[0]?.amountCents ?? 0);
-    const refund = { ...now, refund: 'custom', refundAmountCents: cents(5_000) } as const;
-    await cancelSubscription(on.context, scope, id, refund);
-    const commands = await on.test.admin<{ payload: Buffer }>(
-      `select payload from billing.outbox where type = 'command.refund' and aggregate_id = $1`,
-      [id],
-    );
-    const sent = commands.map(({ payload }) => fromBinary(EventSchema, payload).object.value);
-    expect(sent).toMatchObject([{ amountCents: 5_000n, subject: { value: other } }]);
-  });
-
-  it('of one that is past due writes off what it owes, and charges nothing more [D14.94]', async () => {
-    const { subscriptionId, card } = await sell(on, scope);
-    on.peers.behave(card, 'insufficient_funds');
-    await runAt('01T00:00:00.000');
-    await cancelSubscription(on.context, scope, subscriptionId, { ...now, refund: 'none' });
-    on.peers.behave(card, 'pays');
-    await runAt('20T00:00:00.000');
-    const { subscription, invoice } = await read(subscriptionId);
-    expect([subscription.status, invoice.status]).toEqual(['canceled', 'uncollectible']);
-    expect(on.peers.takenOf(invoice.id)).toBe(0);
   });
 });
 

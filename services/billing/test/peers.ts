@@ -84,9 +84,8 @@ export class Peers {
   /** What became of each redemption. */
   readonly redemptions = new Map<string, 'reserved' | 'final' | 'released'>();
   readonly emails = new Map<string, string>();
-  /** What was refunded of a payment intent or a session. */
+  /** What was refunded of a payment intent or a session, and what open and lost disputes hold of it. */
   readonly refunded = new Map<string, number>();
-  /** What open and lost disputes hold of a payment intent or a session. */
   readonly disputed = new Map<string, number>();
   readonly usedUp = new Set<string>();
   readonly #faults: { readonly fault: ChargeFault; readonly cardId?: string }[] = [];
@@ -152,15 +151,10 @@ export class Peers {
     return couponId;
   }
 
-  behave(cardId: string, behavior: CardBehavior): void {
+  behave(cardId: string, behavior: CardBehavior, changed: { readonly healthCard?: boolean } = {}): void {
     const card = this.#cards.get(cardId);
     if (card === undefined) throw new Error(`No card ${cardId}`);
-    this.#cards.set(cardId, { ...card, behavior });
-  }
-
-  /** A card is found to be a health card, as when its bank updates it. */
-  isFoundHealthCard(cardId: string): void {
-    this.#cards.set(cardId, { healthCard: true, behavior: this.#cards.get(cardId)?.behavior ?? 'pays' });
+    this.#cards.set(cardId, { ...card, ...changed, behavior });
   }
 
   detach(cardId: string): void {
@@ -367,8 +361,8 @@ export class Peers {
     }
     const card = this.#cards.get(request.paymentMethodId);
     const isGone = this.#deletedCustomers.has(request.customerId);
-    if (card === undefined || isGone) throw new Failure('payment_method_not_found');
-    if (request.leg === 'other' && card.healthCard) throw new Failure('payment_method_not_found');
+    if (card === undefined || isGone || (request.leg === 'other' && card.healthCard))
+      throw new Failure('payment_method_not_found');
     if (card.behavior === 'health_cards_not_enabled') throw new Failure('health_cards_not_enabled');
     if (card.behavior === 'asks_bank') {
       this.#asked.set(request.invoiceId, request.paymentMethodId);

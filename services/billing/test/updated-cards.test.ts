@@ -68,7 +68,7 @@ it('chooses the card again that is found to be a health card before it is charge
   const { subscriptionId, card } = await sell(on, scope, { card: on.peers.card(false) });
   on.peers.failOn(card, 'lost_before');
   await runAt(may);
-  on.peers.isFoundHealthCard(card);
+  on.peers.behave(card, 'pays', { healthCard: true });
   await runAt('2026-05-01T00:00:02.000Z');
   const { invoice } = await read(subscriptionId);
   expect(invoice).toMatchObject({ status: 'paid', attempts: 0, refusedPaymentMethodId: null });

@@ -1,0 +1,143 @@
+import type { Scope } from '@eligo/postgres';
+import { turnFailpointsOff } from '@eligo/service';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { payInvoice } from '../src/actions/pay-invoice.ts';
+import { payInvoiceOnPage } from '../src/actions/pay-invoice-on-page.ts';
+import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
+import { callsOn, may } from './subscription-calls.ts';
+
+let on: Fixture;
+let scope: Scope;
+
+beforeAll(async () => {
+  on = await openFixture();
+});
+afterAll(() => on.close());
+beforeEach(() => {
+  on.at(start);
+  scope = someScope();
+});
+afterEach(() => turnFailpointsOff());
+
+const { runAt, read, eventsOf, pay, voids, pastDue } = callsOn(
+  () => on,
+  () => scope,
+);
+
+describe('paying an invoice that was given up, with two cards', () => {
+  const mixed = [{}, { eligibility: 'not_eligible' }];
+  const givenUpWithTwo = async () => {
+    const card = on.peers.card(true, 'insufficient_funds');
+    const sold = await sell(on, scope, { card, backup: on.peers.card(false, 'insufficient_funds'), items: mixed });
+    for (const day of ['01', '02', '04', '06', '08']) await runAt(`2026-05-${day}T00:00:00.000Z`);
+    const { subscription, invoice } = await read(sold.subscriptionId);
+    expect([subscription.status, invoice.status, invoice.amountPaidCents]).toEqual(['canceled', 'uncollectible', 0]);
+    return { ...sold, card, invoiceId: invoice.id };
+  };
+
+  it('refunds what one card paid where the other is declined, once [D14.118]', async () => {
+    const { subscriptionId: id, invoiceId, card } = await givenUpWithTwo();
+    on.peers.behave(card, 'pays');
+    await expect(pay(invoiceId)).rejects.toMatchObject({ code: 'card_declined' });
+    expect(on.peers.takenOf(invoiceId)).toBe(3_000);
+    const commands = async () => (await eventsOf(id)).filter((type) => type === 'command.refund').length;
+    expect(await commands()).toBe(1);
+    await expect(pay(invoiceId)).rejects.toMatchObject({ code: 'invoice_not_payable' });
+    await voids(invoiceId);
+    expect(await commands()).toBe(1);
+  });
+});
+
+describe('paying an invoice while no card can be asked', () => {
+  const context = () => ({
+    ...on.context,
+    checkout: {
+      ...on.context.checkout,
+      getPaymentMethod: () => Promise.reject(new Error('checkout does not answer')),
+    },
+  });
+
+  it('answers that it goes on, and no decline: the job charges the card [D14.118]', async () => {
+    const { subscriptionId: id, invoiceId, card } = await pastDue();
+    on.peers.behave(card, 'pays');
+    await expect(payInvoice(context(), callOf(scope), invoiceId, undefined)).rejects.toMatchObject({
+      code: 'lock_timeout',
+    });
+    expect(on.peers.takenOf(invoiceId)).toBe(0);
+    await runAt('2026-05-01T00:00:15.000Z');
+    expect(await read(id)).toMatchObject({ subscription: { status: 'active' }, invoice: { status: 'paid' } });
+  });
+
+  it('is refused, and no decline, where the subscription ends before a card is asked', async () => {
+    const { invoiceId, customerId } = await pastDue();
+    on.peers.deleteCustomer(customerId);
+    await expect(pay(invoiceId)).rejects.toMatchObject({ code: 'invoice_not_payable' });
+  });
+});
+
+describe('a card that is named or typed for an invoice', () => {
+  const firstRetry = new Date('2026-05-02T00:00:00.000Z');
+
+  it.each(['authentication_required', 'stolen_card'] as const)(
+    'leaves the schedule of the saved card as it is where it is refused for good: %s [D14.118]',
+    async (behavior) => {
+      const { subscriptionId: id, invoiceId, customerId, card } = await pastDue();
+      const named = on.peers.cardOf(customerId, true, behavior);
+      await expect(pay(invoiceId, named)).rejects.toMatchObject({ name: 'Failure' });
+      const { subscription, invoice } = await read(id);
+      expect(subscription).toMatchObject({ status: 'past_due', paymentAt: firstRetry });
+      expect(invoice).toMatchObject({ refusedPaymentMethodId: null, payWithPaymentMethodId: null });
+      on.peers.behave(card, 'pays');
+      await runAt(firstRetry.toISOString());
+      expect((await read(id)).invoice.status).toBe('paid');
+    },
+  );
+
+  it('is not charged again for that invoice, and a saved card that was refused stays refused [D14.91]', async () => {
+    const {
+      subscriptionId: id,
+      customerId,
+      card,
+    } = await sell(on, scope, { card: on.peers.card(true, 'stolen_card') });
+    await runAt(may);
+    const { invoice } = await read(id);
+    const named = on.peers.cardOf(customerId, true, 'stolen_card');
+    for (const asked of [1, 0]) {
+      const before = on.peers.asked;
+      await expect(pay(invoice.id, named)).rejects.toMatchObject({ code: 'card_declined' });
+      expect(on.peers.asked - before).toBe(asked);
+    }
+    const { asked } = on.peers;
+    await runAt('2026-05-08T00:00:00.000Z');
+    expect(on.peers.asked).toBe(asked);
+    expect(await read(id)).toMatchObject({
+      subscription: { status: 'canceled' },
+      invoice: { status: 'uncollectible', refusedPaymentMethodId: card },
+    });
+  });
+
+  it.each(['named', 'typed'])('takes no try of the schedule that is late: %s [D14.91, D14.231]', async (kind) => {
+    const { subscriptionId: id, invoiceId, customerId, card } = await pastDue();
+    for (const day of ['02', '04', '06']) await runAt(`2026-05-${day}T00:00:00.000Z`);
+    on.at('2026-05-08T06:00:00.000Z');
+    on.peers.behave(card, 'pays');
+    if (kind === 'named') {
+      // The saved card is due, too, and charged at once.
+      expect(await pay(invoiceId, on.peers.cardOf(customerId, true, 'insufficient_funds'))).toMatchObject({
+        status: 'paid',
+      });
+    } else {
+      const processorPaymentMethodId = on.peers.typed('insufficient_funds');
+      await payInvoiceOnPage(on.context, callOf(scope), invoiceId, [{ processorPaymentMethodId, slot: 'health' }]);
+    }
+    expect(await read(id)).toMatchObject({ subscription: { status: 'active' }, invoice: { status: 'paid' } });
+    expect(on.peers.taken.at(-1)).toMatchObject({ paymentMethodId: card });
+  });
+
+  it('moves the later tries by as much as one is late that the partner asks for [D14.91]', async () => {
+    const { subscriptionId: id, invoiceId } = await pastDue();
+    on.at('2026-05-02T12:00:00.000Z');
+    await expect(pay(invoiceId)).rejects.toMatchObject({ code: 'card_declined' });
+    expect((await read(id)).subscription.paymentAt).toEqual(new Date('2026-05-04T12:00:00.000Z'));
+  });
+});
