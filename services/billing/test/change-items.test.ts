@@ -259,6 +259,20 @@ describe('what is refused', () => {
     expect(await pendingOf(id)).toEqual([]);
   });
 
+  it('prorations that no card can pay with the next period [D14.185]', async () => {
+    const items = [{ unitAmountCents: 50_000_000, quantity: 1 }];
+    const { subscriptionId: id } = await sell(on, scope, { items });
+    await runAt(may);
+    on.at('2026-05-16T12:00:00.000Z');
+    const price = on.peers.price({ unitAmountCents: 90_000_000 });
+    await expect(changeTo(id, price, 'create_prorations')).rejects.toMatchObject({
+      violations: [expect.objectContaining({ type: 'amount_too_large' })],
+    });
+    expect(await pendingOf(id)).toEqual([]);
+    await changeTo(id, price, 'always_invoice');
+    expect((await totalsOf(id)).at(-1)).toBe(20_000_000);
+  });
+
   it('prorations of a period whose price is not known, and more changes than an invoice has lines [D14.188]', async () => {
     const { subscriptionId: id } = await sell(on, scope, { items: [{}, {}] });
     const price = on.peers.price();

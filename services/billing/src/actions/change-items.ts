@@ -1,12 +1,13 @@
 import { Failure, type Violation } from '@eligo/failures';
 import type { Scope, Tx } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
-import { sumCents } from '@eligo/values';
+import { cents, sumCents } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { changeItems, invoiceOfChange, type PricedItems } from '../domain/item-change.ts';
 import { type AskedItem, matchItems } from '../domain/item-match.ts';
 import { nothingTakenBack } from '../domain/kept-share.ts';
 import { refuseTooLarge } from '../domain/opened-subscription.ts';
+import { duePending } from '../domain/proration.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { insertProrations, mostPending, pendingProrations } from '../store/prorations.ts';
 import { chargeInFlight } from './change-subscription.ts';
@@ -77,6 +78,8 @@ export async function applyItems(
   if (pending.length > mostPending) throw tooManyPending();
   const charges = pending.filter(({ kind }) => kind === 'charge');
   refuseTooLarge(sumCents([...changed.lines.map((line) => line.totalCents), ...charges.map((one) => one.leftCents)]));
+  // What stays pending is charged with the next period.
+  if (!changed.invoicesNow) refuseTooLarge(cents(changed.wholeCents + duePending(pending)));
   await insertProrations(tx, scope, changed.prorations);
   const invoiced = changed.invoicesNow ? invoiceOfChange(changed, pending, at) : null;
   if (invoiced === null) return changed.subscription;

@@ -39,6 +39,8 @@ export interface ChangedItems {
   readonly lines: readonly InvoiceLine[];
   /** Whether an invoice is made now. */
   readonly invoicesNow: boolean;
+  /** What the items cost in a whole period, less the discounts that last. */
+  readonly wholeCents: Cents;
 }
 
 /** What a change of items is worth, if nothing is said (Stripe's default). */
@@ -63,9 +65,10 @@ export function changeItems(
   const subscription = { ...before, ...rhythm, items };
   const discounts = before.discounts as readonly StoredDiscount[];
   const whole = periodLines(items, lastingDiscounts(discountsAt(discounts, at)), eligibility);
-  refuseTooLarge(sumCents(whole.map(({ totalCents }) => totalCents)));
+  const wholeCents = sumCents(whole.map(({ totalCents }) => totalCents));
+  refuseTooLarge(wholeCents);
   if (before.status === 'trialing' || (behavior === 'none' && !beginsPeriod)) {
-    return { subscription, prorations: [], lines: [], invoicesNow: false };
+    return { subscription, prorations: [], lines: [], invoicesNow: false, wholeCents };
   }
   const rest = { period: periodAround(before.anchor, before, at), at };
   // Nobody has paid yet for what is charged with a later invoice, so nothing of it was refunded.
@@ -88,7 +91,7 @@ export function changeItems(
       currentPeriodEnd: periodEnd(at, rhythm, at),
       discounts: usedDiscounts(discounts, at),
     };
-    return { subscription: begun, prorations: credits, lines, invoicesNow: true };
+    return { subscription: begun, prorations: credits, lines, invoicesNow: true, wholeCents };
   }
   const changed = priced.items.map((one) => isChanged(one));
   const credits = priced.items.flatMap(({ item }, index) => (item !== null && changed[index] ? credit(item) : []));
@@ -102,6 +105,7 @@ export function changeItems(
     prorations: [...credits, ...priced.removed.flatMap(credit), ...charges],
     lines: [],
     invoicesNow: behavior === 'always_invoice',
+    wholeCents,
   };
 }
 
