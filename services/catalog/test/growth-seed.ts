@@ -1,4 +1,4 @@
-import { fillTables, seededEvents, type TestDatabase } from '@eligo/testkit';
+import { fillTables, seededEvents, seededId, type TestDatabase } from '@eligo/testkit';
 import { insertsOf, rowsOf, type SeedMetadata } from './seed.ts';
 
 /** Fills every table with `each` records of the seeded account and a fifth of them of another, without triggers. */
@@ -6,6 +6,10 @@ export async function seedCatalog(test: TestDatabase, each: number): Promise<voi
   const rows = rowsOf([each, each / 5]);
   await fillTables(test, 'catalog', [
     ...insertsOf(rows, each, metadata),
+    // A shop that sells one product at prices of its own leaves a price with each cart.
+    `prices (account_id, test_mode, price_id, product_id, product_active, product_eligibility_key, unit_amount_cents, inline,
+       created_at, updated_at)
+     select account, true, 'fprice_c' || substr(id, 2), '${soldInCarts}', true, '', n, true, now(), now() ${rows}`,
     ...Object.entries(metadata.prices).map(
       ([key, value]) => `price_metadata (account_id, test_mode, key, value, listing, price_id)
         select account, true, '${key}', ${value}, 'active', 'fprice_' || id ${rows}`,
@@ -17,6 +21,9 @@ export async function seedCatalog(test: TestDatabase, each: number): Promise<voi
     ...seededEvents(each),
   ]);
 }
+
+/** The product of which carts made prices. */
+export const soldInCarts = seededId('fprod', 503);
 
 /** A pair that one price has, one that a tenth has, and one that all have; the tables of pairs are most of what is seeded. */
 const metadata: SeedMetadata = {

@@ -18,7 +18,7 @@ import { listPrices } from '../src/store/price-list.ts';
 import { listProducts } from '../src/store/products.ts';
 import { listPromoCodes } from '../src/store/promo-codes.ts';
 import { listShippingRates } from '../src/store/shipping-rates.ts';
-import { seedCatalog } from './growth-seed.ts';
+import { seedCatalog, soldInCarts } from './growth-seed.ts';
 
 let read: { small: Readings; large: Readings };
 let refused: string[];
@@ -81,7 +81,7 @@ async function run(place: TestDatabase): Promise<void> {
   const ids = (prefix: string) => [1, 501, 901].map((number) => seededId(prefix, number));
   const shippingRateId = seededId('fshr', 1);
   await findCartRecords(database, scope, [{ priceIds: ids('fprice'), ownIds: ids('fprice'), shippingRateId }]);
-  await findPricesForProducts(database, scope, ids('fprod'));
+  await findPricesForProducts(database, scope, [...ids('fprod'), soldInCarts]);
   await findAbandonedCoupons(database, new Date(), 10);
   await findAbandonedLines(database, new Date(), 10);
   refused = await probeStatements(place, 'catalog', ofAccounts);

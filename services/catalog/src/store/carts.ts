@@ -84,12 +84,14 @@ const find = scoped<CartRow>(
    left join shipping_rates s on s.account_id = $1 and s.test_mode = $2 and s.shipping_rate_id = wanted.rate_id collate "C" and s.active`,
 );
 
-const activePricesOf = (inline: boolean) =>
+const activePricesOf = (condition: string) =>
   `array(select p.price_id from prices p where p.account_id = $1 and p.test_mode = $2 and p.product_id = wanted.product_id collate "C"
-     and p.listing = 'active' and p.inline = ${inline} limit 2)`;
+     and p.listing = 'active' and ${condition} limit 2)`;
+// The partner's have an index of their own: a product that carts sell at prices of their own has one of each cart. Where the partner made none, all are those of carts.
 const findForProducts = scoped<{ productId: string; own: string[]; inline: string[] }>(
   'carts.find_for_products',
-  `select r.product_id as "productId", ${activePricesOf(false)} as own, ${activePricesOf(true)} as inline
+  `select r.product_id as "productId", own.ids as own, case when cardinality(own.ids) = 0 then ${activePricesOf('true')} else '{}' end as inline
    from unnest($3::text[]) wanted (product_id)
-   join products r on r.account_id = $1 and r.test_mode = $2 and r.product_id = wanted.product_id collate "C" and r.active`,
+   join products r on r.account_id = $1 and r.test_mode = $2 and r.product_id = wanted.product_id collate "C" and r.active
+   cross join lateral (select ${activePricesOf('not p.inline')} as ids offset 0) own`,
 );
