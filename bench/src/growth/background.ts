@@ -1,37 +1,100 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type pg from 'pg';
 import type { Installation } from '../compare/installation.ts';
-import { track } from '../costs/statements.ts';
-import { countedReads, type StatementRead } from './reads.ts';
+import { usedBetween } from '../costs/processor-time.ts';
+import { ownTime } from '../costs/stack-groups.ts';
 
-/** What one run of each statement reads that a service sends by itself, jobs and relay alike, by their texts. */
-export type BackgroundReads = ReadonlyMap<string, StatementRead>;
+/** What was read of each table and its indexes, by the table's name with its schema. Every service has a schema of its own, and catalogs of Postgres are not in it. */
+export type TableReads = ReadonlyMap<string, TableRead>;
 
-/**
- * Watches a stack that started with counting on. At its start each job runs once within moments, and each connection reads the catalog for its first plans;
- * so what is sent again in the five times as long that follow counts from there, without them. Not watched at all, it only stops counting.
- */
-export async function backgroundReads({ postgres }: Installation, watchedMs: number): Promise<BackgroundReads> {
-  await pause(watchedMs);
-  const first = await countedReads(postgres);
-  await postgres.query('select pg_stat_statements_reset()');
-  await pause(5 * watchedMs);
-  const again = await countedReads(postgres);
-  await track(postgres, 'none');
-  return new Map([...first, ...again].map(([text, read]) => [text, eachTime(read)]));
+export interface TableRead {
+  /** Rows that were scanned, and entries of indexes that were returned. */
+  readonly rows: number;
+  /** In memory or not. */
+  readonly blocks: number;
 }
 
-function eachTime({ role, calls, blocks, rows, ms, planMs }: StatementRead): StatementRead {
-  return { role, calls: 1, blocks: blocks / calls, rows: rows / calls, ms: ms / calls, planMs: planMs / calls };
+/** Milliseconds of processor time. */
+export interface Cost {
+  readonly postgresMs: number;
+  readonly eligoMs: number;
 }
 
 /**
- * Has the next start count from its beginning; this one does not begin to. A vacuum that happens to run during one row of one side would count for that
- * row alone, so none runs by itself.
+ * Waits until the stack has done what was due when it started: it then writes no more than an idle one. The jobs of an hour run at the start, so
+ * what they find afterward does not depend on how the records were made.
  */
-export async function countFromStart({ postgres }: Installation): Promise<void> {
+export async function workOffWhatIsDue({ name, postgres }: Installation, lookMs: number): Promise<void> {
+  const deadline = performance.now() + workedOffWithinMs;
+  const writtenSoFar = async () => {
+    const { rows } = await postgres.query<{ rows: number }>(writtenRows);
+    return rows[0]?.rows ?? 0;
+  };
+  let before = await writtenSoFar();
+  while (performance.now() < deadline) {
+    await pause(lookMs);
+    const written = (await writtenSoFar()) - before;
+    if (written <= (idleWritesPerSecond * lookMs) / 1_000) return;
+    before += written;
+  }
+  throw new Error(`the ${name} account still has work that was due at the start after ten minutes`);
+}
+
+const workedOffWithinMs = 600_000;
+// Leases, health and positions of streams. The smallest batch of a job has a hundred rows.
+const idleWritesPerSecond = 20;
+
+const writtenRows = `
+  select coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::float as rows from pg_stat_user_tables where schemaname <> 'public'`;
+
+/** Counts what tables and indexes are read for from here on, also after a restart. */
+export async function countReadsFromHere(postgres: pg.Pool): Promise<void> {
+  await postgres.query('select pg_stat_reset()');
+}
+
+/** What has been read since. */
+export async function readsOfTables(postgres: pg.Pool): Promise<TableReads> {
+  const { rows } = await postgres.query<TableRead & { table: string }>(tableReads);
+  return new Map(rows.map(({ table, ...read }) => [table, read]));
+}
+
+// An index-only scan reads no row of the table, so entries of indexes are counted, and rows of a table only where no index led to them.
+const tableReads = `
+  select t.schemaname || '.' || t.relname as table,
+    (t.seq_tup_read + coalesce((select sum(i.idx_tup_read) from pg_stat_user_indexes i where i.relid = t.relid), 0))::float as rows,
+    (b.heap_blks_read + b.heap_blks_hit + coalesce(b.idx_blks_read + b.idx_blks_hit, 0)
+      + coalesce(b.toast_blks_read + b.toast_blks_hit, 0))::float as blocks
+  from pg_stat_user_tables t join pg_statio_user_tables b using (relid) where t.schemaname <> 'public'`;
+
+/** The tables of which a service reads most more rows beside the large account than beside the small one, as lines. */
+export function grownTables(small: TableReads, large: TableReads, most: number): string[] {
+  const none = { rows: 0, blocks: 0 };
+  return [...large]
+    .map(([table, after]) => ({ table, after, before: small.get(table) ?? none }))
+    .sort((one, other) => other.after.rows - other.before.rows - (one.after.rows - one.before.rows))
+    .slice(0, most)
+    .map(
+      ({ table, before, after }) =>
+        `${table}: rows ${before.rows}, ${after.rows}; blocks ${before.blocks}, ${after.blocks}`,
+    );
+}
+
+/** What a stack takes each second while nobody asks for anything. */
+export async function costOfIdleness(installation: Installation, watchedMs: number): Promise<Cost> {
+  return whileThawed(installation, async () => {
+    const before = installation.processorTime();
+    const startedAt = performance.now();
+    await pause(watchedMs);
+    const used = usedBetween(before, installation.processorTime());
+    const seconds = (performance.now() - startedAt) / 1_000;
+    const eligoMs = ownTime(used).reduce((sum, [, ms]) => sum + ms, 0);
+    return { postgresMs: (used.postgres ?? 0) / seconds, eligoMs: eligoMs / seconds };
+  });
+}
+
+/** A vacuum that happens to run during one row of one side would count for that row alone, so from the next start on none runs by itself. */
+export async function stopAutovacuum(postgres: pg.Pool): Promise<void> {
   await postgres.query('alter system set autovacuum = off');
-  await postgres.query(`alter system set pg_stat_statements.track = 'top'`);
-  await postgres.query('select pg_stat_statements_reset()');
 }
 
 /** Vacuums on both sides, as autovacuum would by then, the tables of few rows that were written most: queues, keys, inboxes. */

@@ -9,14 +9,14 @@ export function growthText({ rows, failures, notMeasured }: GrowthReport): strin
     ...[row.name, row.part, `${rounded(row.ratio)}${grows(row) ? ' ✗' : ''}`],
     ...[row.within === undefined ? '' : rounded(row.within), rounded(row.goal)],
     ...[row.small, row.large].map((cost) =>
-      row.part === 'Postgres blocks' ? String(Math.round(cost)) : `${cost.toFixed(3)} ms`,
+      row.part === 'Postgres rows' ? String(Math.round(cost)) : `${cost.toFixed(3)} ms`,
     ),
     ...[row.reads?.blocks, row.reads?.rows].map((both) => both?.map((one) => one.toFixed(1)).join(', ') ?? ''),
   ];
   return [
     tableText(head, rows.map(line)),
     ...failures.map((failure) => `FAILED ${failure}`),
-    ...rows.flatMap(({ name, statements = [] }) => statements.map((statement) => `statement of ${name}: ${statement}`)),
+    ...rows.flatMap(({ name, grown = [] }) => grown.map((most) => `grown in ${name}: ${most}`)),
     ...Object.entries(notMeasured).map(([name, why]) => `not measured: ${name}: ${why}`),
   ].join('\n');
 }

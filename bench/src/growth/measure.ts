@@ -6,7 +6,7 @@ import type { LoadGenerator } from '../processes/generator.ts';
 import type { Worker } from '../processes/worker.ts';
 import { quiet } from '../quiet.ts';
 import { median } from '../rounds.ts';
-import { whileThawed } from './background.ts';
+import { type Cost, whileThawed } from './background.ts';
 import type { GrowthCase, GrowthRecords, GrowthRequest, MadeRecord } from './cases.ts';
 import { readsDuring, readsOfOne, type StatementReads } from './reads.ts';
 
@@ -20,18 +20,16 @@ export interface GrowthSide {
   readonly connections?: number | undefined;
 }
 
-/** Milliseconds of processor time of one operation. */
-export interface GrowthCost {
-  readonly postgresMs: number;
-  readonly eligoMs: number;
-}
-
-/** What one case costs on either account, medians of the rounds, and the medians of the rounds' own ratios. */
-export interface GrowthMeasure {
-  readonly small: GrowthCost;
-  readonly large: GrowthCost;
+/** What something costs on either account, medians of the rounds, and the medians of the rounds' own ratios. */
+export interface GrowthCosts {
+  readonly small: Cost;
+  readonly large: Cost;
   readonly postgres: Ratio;
   readonly eligo: Ratio;
+}
+
+/** What one operation of a case costs. */
+export interface GrowthMeasure extends GrowthCosts {
   /** What Postgres reads for one operation: no clock and no neighbor changes it. */
   readonly reads: { readonly small: StatementReads; readonly large: StatementReads };
 }
@@ -66,10 +64,7 @@ export function sideOf(
   return { installation, records, connections, makes, request };
 }
 
-/**
- * Measures both sides in turns. A round of both does as many operations, so that what comes once in a while comes as often. The side that was
- * second is first in the next round: a machine that slows down slows both. Rounds are added until it is certain on which side of the goal the ratios are.
- */
+/** Measures both sides in turns. A round of both does as many operations, so that what comes once in a while comes as often. */
 export async function measureGrowth(small: GrowthSide, large: GrowthSide, usual: GrowthPace): Promise<GrowthMeasure> {
   const pace = { ...usual, connections: large.connections ?? usual.connections };
   const first = Math.ceil(firstRound / pace.connections);
@@ -83,7 +78,20 @@ export async function measureGrowth(small: GrowthSide, large: GrowthSide, usual:
     small: await countedTurn(small, Math.max(perConnection, warming), pace),
     large: await countedTurn(large, Math.max(perConnection, warming), pace),
   };
-  const rounds: { small: GrowthCost; large: GrowthCost }[] = [];
+  const turnOf = (side: GrowthSide) => () => turn(side, perConnection, pace);
+  return { ...(await costsInTurns(turnOf(small), turnOf(large), pace)), reads };
+}
+
+/**
+ * What the turns of both sides cost. The side that was second is first in the next round: a machine that slows down slows both. Rounds are added until
+ * it is certain on which side of the goal the ratios are.
+ */
+export async function costsInTurns(
+  turnOfSmall: () => Promise<Cost>,
+  turnOfLarge: () => Promise<Cost>,
+  pace: Pick<GrowthPace, 'rounds' | 'goal'>,
+): Promise<GrowthCosts> {
+  const rounds: { small: Cost; large: Cost }[] = [];
   const ratios = () => ({
     postgres: ratioOf(rounds.map((round) => round.large.postgresMs / round.small.postgresMs)),
     eligo: ratioOf(rounds.map((round) => round.large.eligoMs / round.small.eligoMs)),
@@ -92,8 +100,8 @@ export async function measureGrowth(small: GrowthSide, large: GrowthSide, usual:
   const [fewest, most] = pace.rounds;
   while (rounds.length < fewest || (rounds.length < most && !isCertain())) {
     const isOdd = rounds.length % 2 === 1;
-    const early = await turn(isOdd ? large : small, perConnection, pace);
-    const late = await turn(isOdd ? small : large, perConnection, pace);
+    const early = await (isOdd ? turnOfLarge : turnOfSmall)();
+    const late = await (isOdd ? turnOfSmall : turnOfLarge)();
     rounds.push(isOdd ? { small: late, large: early } : { small: early, large: late });
   }
   const of = (read: (round: (typeof rounds)[number]) => number) => median(rounds.map(read));
@@ -101,7 +109,6 @@ export async function measureGrowth(small: GrowthSide, large: GrowthSide, usual:
     small: { postgresMs: of((round) => round.small.postgresMs), eligoMs: of((round) => round.small.eligoMs) },
     large: { postgresMs: of((round) => round.large.postgresMs), eligoMs: of((round) => round.large.eligoMs) },
     ...ratios(),
-    reads,
   };
 }
 
@@ -129,7 +136,7 @@ const warmingMs = 1_000;
 const longestRound = 400;
 const shortestMs = 0.1;
 
-async function turn(side: GrowthSide, perConnection: number, pace: GrowthPace): Promise<GrowthCost> {
+async function turn(side: GrowthSide, perConnection: number, pace: GrowthPace): Promise<Cost> {
   const { installation } = side;
   return whileThawed(installation, async () => {
     const texts = await textsOf(side, perConnection, pace);

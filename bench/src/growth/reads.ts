@@ -27,11 +27,6 @@ export async function readsDuring(
   work: () => Promise<void>,
 ): Promise<ReadonlyMap<string, StatementRead>> {
   await tracked(postgres, 'top', work);
-  return countedReads(postgres);
-}
-
-/** What has been counted since the last reset. */
-export async function countedReads(postgres: pg.Pool): Promise<ReadonlyMap<string, StatementRead>> {
   const { rows } = await postgres.query<StatementRead & { text: string }>(select);
   return new Map(rows.map(({ text, ...read }) => [text, read]));
 }

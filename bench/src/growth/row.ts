@@ -1,17 +1,17 @@
 /** One row: what one operation costs in the large account by what it costs in the small one. */
 export interface GrowthRow {
   readonly name: string;
-  readonly part: 'Postgres' | 'Eligo' | 'Postgres blocks';
+  readonly part: 'Postgres' | 'Eligo' | 'Postgres rows';
   readonly small: number;
   readonly large: number;
   readonly ratio: number;
-  /** How far the true ratio may be from it either way; of blocks nothing is uncertain. */
+  /** How far the true ratio may be from it either way; of rows nothing is uncertain. */
   readonly within?: number;
   readonly goal: number;
-  /** Blocks that Postgres reads for one operation, and rows that its statements answer or change. */
+  /** Blocks that Postgres reads for one operation, and rows that its statements answer or change; of jobs, rows and entries of indexes that they read. */
   readonly reads?: { readonly blocks: readonly [number, number]; readonly rows: readonly [number, number] };
-  /** Of a row past its goal: the statements that read most more. */
-  readonly statements?: readonly string[];
+  /** Of a row past its goal: the statements or tables of which most more is read. */
+  readonly grown?: readonly string[];
 }
 
 /** Large ÷ small, at most. */

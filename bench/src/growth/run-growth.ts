@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { homeAt, removeHome, serviceNames } from '@eligo/stack';
 import { presentCheckout } from '../compare/checkout.ts';
 import { type Installation, startInstallation } from '../compare/installation.ts';
@@ -8,10 +9,29 @@ import type { Topology } from '../figures.ts';
 import { homesFolder, newHome } from '../homes.ts';
 import type { LoadGenerator } from '../processes/generator.ts';
 import { startProgram, stopAll, type Worker, type WorkerMethods } from '../processes/worker.ts';
-import { type BackgroundReads, backgroundReads, countFromStart, tidy, whileThawed } from './background.ts';
+import {
+  costOfIdleness,
+  countReadsFromHere,
+  grownTables,
+  readsOfTables,
+  stopAutovacuum,
+  type TableRead,
+  type TableReads,
+  tidy,
+  whileThawed,
+  workOffWhatIsDue,
+} from './background.ts';
 import { type GrowthRecords, growthCases, notMeasured } from './cases.ts';
-import { type GrowthMeasure, type GrowthPace, measureGrowth, sideOf, warmUp } from './measure.ts';
-import { grownStatements, readsOfOne, type StatementReads } from './reads.ts';
+import {
+  costsInTurns,
+  type GrowthCosts,
+  type GrowthMeasure,
+  type GrowthPace,
+  measureGrowth,
+  sideOf,
+  warmUp,
+} from './measure.ts';
+import { grownStatements } from './reads.ts';
 import { growthRecords } from './records.ts';
 import { type GrowthReport, type GrowthRow, grows, growthGoal } from './row.ts';
 import { type SpecialSizes, specialCases, specialNames } from './special.ts';
@@ -27,11 +47,11 @@ export interface GrowthOptions {
   readonly connections: number;
   readonly rounds: readonly [number, number];
   readonly roundMs: number;
-  /** How many statements are told of each row that is past its goal. */
+  /** How many statements or tables are told of each row that is past its goal. */
   readonly statements: number;
   /** Requests to each side before the first that counts. */
   readonly warmUp: number;
-  /** How long the idle stacks are watched. */
+  /** How long an idle stack is watched in each turn. */
   readonly watchedMs: number;
   /** Keeps what was seeded. */
   readonly home: string | undefined;
@@ -73,13 +93,24 @@ export async function runGrowth(options: GrowthOptions, onRow: (row: GrowthRow) 
     const made = await growthRecords(seeding, join(folder, 'growth.json'), records, (short) =>
       failures.push(`${name}: ${short}`),
     ).finally(async () => {
-      await countFromStart(seeding).finally(() => seeding.end());
+      await stopAutovacuum(seeding.postgres).finally(() => seeding.end());
     });
+    const isWatched = jobNames.some(wanted);
+    if (isWatched) {
+      const working = await start();
+      try {
+        await workOffWhatIsDue(working, options.watchedMs);
+        await countReadsFromHere(working.postgres);
+      } finally {
+        await working.end();
+      }
+    }
     const installation = await start();
     running.push(installation);
-    const background = await backgroundReads(installation, backgroundNames.some(wanted) ? options.watchedMs : 0);
+    if (isWatched) await pause(watchedTurns * options.watchedMs);
+    const jobs: TableReads = isWatched ? await readsOfTables(installation.postgres) : new Map();
     installation.freeze();
-    return { installation, records: made, background };
+    return { installation, records: made, jobs };
   };
   // A stack whose clock stands still does not see that its parent has ended.
   const interrupted = () => {
@@ -102,8 +133,12 @@ export async function runGrowth(options: GrowthOptions, onRow: (row: GrowthRow) 
         failures.push(`${name}: ${(error instanceof Error ? error.message : String(error)).split('\n')[0]}`);
       }
     };
-    for (const row of backgroundRows(small.background, large.background, options.statements)) {
+    for (const row of jobRows(small.jobs, large.jobs, options.statements)) {
       if (wanted(row.name)) note(row);
+    }
+    if (wanted(idleness)) {
+      const turnOf = (side: Up) => () => costOfIdleness(side.installation, options.watchedMs);
+      for (const row of costRows(idleness, await costsInTurns(turnOf(small), turnOf(large), pace))) note(row);
     }
     const cases = growthCases().filter(({ name }) => wanted(name));
     // What all requests share is compiled for speed before the first is measured, and the newest records of the lists are ordinary ones on both sides.
@@ -150,67 +185,48 @@ async function ofSpecialRecords({ installation, records }: Up, options: GrowthOp
   return whileThawed(installation, () => specialCases(installation, records, options.special));
 }
 
-function rowsOf(
-  name: string,
-  { small, large, postgres, eligo, reads }: GrowthMeasure,
-  statements: number,
-): GrowthRow[] {
-  const blocks = [reads.small.blocks, reads.large.blocks] as const;
-  const rows = [reads.small.rows, reads.large.rows] as const;
+function rowsOf(name: string, measure: GrowthMeasure, statements: number): GrowthRow[] {
+  const { small, large } = measure.reads;
+  const [postgres, eligo] = costRows(name, measure);
+  const row = { ...postgres, reads: { blocks: [small.blocks, large.blocks], rows: [small.rows, large.rows] } } as const;
+  return [{ ...row, grown: grows(row) ? grownStatements(small, large, statements) : [] }, eligo];
+}
+
+function costRows(name: string, { small, large, postgres, eligo }: GrowthCosts): [GrowthRow, GrowthRow] {
+  const ratioOfCosts = ({ value, within }: GrowthCosts['postgres']) => ({ ratio: value, within, goal: growthGoal });
   return [
-    withStatements(
-      {
-        name,
-        part: 'Postgres',
-        small: small.postgresMs,
-        large: large.postgresMs,
-        ratio: postgres.value,
-        within: postgres.within,
-        goal: growthGoal,
-        reads: { blocks, rows },
-      },
-      [reads.small, reads.large],
-      statements,
-    ),
-    {
-      name,
-      part: 'Eligo',
-      small: small.eligoMs,
-      large: large.eligoMs,
-      ratio: eligo.value,
-      within: eligo.within,
-      goal: growthGoal,
-    },
+    { name, part: 'Postgres', small: small.postgresMs, large: large.postgresMs, ...ratioOfCosts(postgres) },
+    { name, part: 'Eligo', small: small.eligoMs, large: large.eligoMs, ...ratioOfCosts(eligo) },
   ];
 }
 
-function withStatements(
-  row: GrowthRow,
-  [small, large]: readonly [StatementReads, StatementReads],
-  most: number,
-): GrowthRow {
-  return grows(row) && most > 0 ? { ...row, statements: grownStatements(small, large, most) } : row;
+const watchedServices = ['gateway', ...serviceNames];
+const nameOfJobs = (service: string) => `jobs and relay of ${service}`;
+const idleness = 'jobs and relay in a second without requests';
+const jobNames = [...watchedServices.map(nameOfJobs), idleness];
+
+/** How long a start is watched, as times of one turn: each job has run once within moments, and those of some seconds and of a minute several times. */
+const watchedTurns = 6;
+
+function jobRows(small: TableReads, large: TableReads, tables: number): GrowthRow[] {
+  return watchedServices.map((service) => {
+    const ofService = (all: TableReads) => new Map([...all].filter(([table]) => table.startsWith(`${service}.`)));
+    const sides = [ofService(small), ofService(large)] as const;
+    const [few, many] = [sumOf(sides[0]), sumOf(sides[1])];
+    const row = {
+      name: nameOfJobs(service),
+      part: 'Postgres rows',
+      small: few.rows,
+      large: many.rows,
+      ratio: many.rows / few.rows,
+      goal: growthGoal,
+      reads: { blocks: [few.blocks, many.blocks], rows: [few.rows, many.rows] },
+    } as const;
+    return { ...row, grown: grows(row) ? grownTables(...sides, tables) : [] };
+  });
 }
 
-const watchedServices = ['gateway', ...serviceNames];
-const nameOfBackground = (service: string) => `jobs and relay of ${service}`;
-const backgroundNames = watchedServices.map(nameOfBackground);
-
-// A statement that one side alone has sent did work that the other did not have.
-function backgroundRows(small: BackgroundReads, large: BackgroundReads, statements: number): GrowthRow[] {
-  return watchedServices.map((service) => {
-    const ofService = (all: BackgroundReads, other: BackgroundReads) =>
-      readsOfOne(new Map([...all].filter(([text, { role }]) => role.endsWith(service) && other.has(text))), 1);
-    const sides = [ofService(small, large), ofService(large, small)] as const;
-    const [few, many] = [sides[0].blocks, sides[1].blocks];
-    const row = {
-      name: nameOfBackground(service),
-      part: 'Postgres blocks',
-      small: few,
-      large: many,
-      ratio: many / few,
-      goal: growthGoal,
-    } as const;
-    return withStatements(row, sides, statements);
-  });
+function sumOf(reads: TableReads): TableRead {
+  const sum = (of: (read: TableRead) => number) => [...reads.values()].reduce((total, read) => total + of(read), 0);
+  return { rows: sum(({ rows }) => rows), blocks: sum(({ blocks }) => blocks) };
 }
