@@ -2,6 +2,7 @@ import { type Constellation, startConstellation } from '@eligo/testkit';
 import { afterAll, beforeAll, describe } from 'vitest';
 import { stopWithBooks } from '../src/books.ts';
 import { isLongRun } from '../src/crashes/plan.ts';
+import { describeClear } from './clear.ts';
 import { describeClockJumps } from './clock-jumps.ts';
 import { describeConfirmTable } from './confirm-table.ts';
 import { describeMainPath } from './main-path.ts';
@@ -19,6 +20,7 @@ describe('all of Eligo in one process', () => {
   describeMainPath(() => eligo);
   describeConfirmTable(() => eligo);
   describeStorefrontPlugin(() => eligo);
+  describeClear(() => eligo);
   describeClockJumps(() => eligo);
   // The gateway's own tests send it all of them.
   describeProbes(() => eligo, isLongRun ? 1 : 10);

@@ -3,6 +3,7 @@ import { afterCommit, isSameScope, joinedBytes, type Scope, scoped, type Tx, uns
 import { type Event, EventSchema } from '@eligo/proto/events/v1/events';
 import { newId } from '@eligo/values';
 import { currentEventContext } from './event-context.ts';
+import { largestPayloadBytes } from './event-size.ts';
 import { wakeRelay } from './wake.ts';
 
 /** What an event tells of: the message of the record as of this commit. */
@@ -134,6 +135,8 @@ function payloadOf(eventId: string, { type, aggregateId, accountId, testMode, ob
       ...currentEventContext(),
     }),
   );
+  // The bus would refuse it forever: the change that it tells of fails instead.
+  if (payload.length > largestPayloadBytes) throw new RangeError(`${type} of ${payload.length} bytes is too large`);
   return Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
 }
 

@@ -4,3 +4,6 @@
  * after that; beyond 8 MiB the server warns.
  */
 export const largestEventBytes = 8 * 1024 * 1024;
+
+/** What the outbox takes: the bus counts the headers of an event, too, which are some hundred bytes. */
+export const largestPayloadBytes = largestEventBytes - 4_096;

@@ -80,6 +80,20 @@ test('an event as large as a record can be made is published and consumed', asyn
   expect(seen[0]?.object.value).toMatchObject({ metadata });
 });
 
+test('an event that the bus would refuse fails its transaction, and does not stay in the outbox [D14.54]', async () => {
+  const largest = 8 * 1024 * 1024;
+  const append8MiB = withTx(on.alpha, scope, (tx) =>
+    append(tx, {
+      type: 'customer.updated',
+      aggregateId: 'a1',
+      ...scope,
+      object: { case: 'customer', value: create(CustomerSchema, { metadata: { note: 'x'.repeat(largest) } }) },
+    }),
+  );
+  await expect(append8MiB).rejects.toThrow(/^customer.updated of 83\d{5} bytes is too large$/);
+  expect((await outboxLag(on.alpha)).waiting).toBe(0);
+});
+
 test('events of one aggregate are numbered without gaps and published in that order', async () => {
   await Promise.all(
     ['a', 'b', 'c'].map(async (aggregate) => {

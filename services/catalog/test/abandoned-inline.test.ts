@@ -87,7 +87,11 @@ describe('what a line made of a session that never came to be', () => {
 describe('a coupon of a session that never came to be', () => {
   const bring = async (shop: Shop, sessionId: string, { activatesCoupons = true } = {}) => {
     const discounts = [{ source: { case: 'couponData', value: { amountOffCents: 1n } } }];
-    const cart = await on.checkout.resolveCart({ sessionId, discounts, activatesCoupons } as never, shop.atCheckout);
+    const product = { case: 'productData', value: { name: 'Sold' } } as const;
+    const { priceId } = await on.gateway.createPrice({ unitAmountCents: 5n, owner: product }, shop);
+    const lines = [{ item: { case: 'priceId', value: priceId }, quantity: 1n }];
+    const request = { sessionId, lines, discounts, activatesCoupons };
+    const cart = await on.checkout.resolveCart(request as never, shop.atCheckout);
     return cart.discounts[0]?.coupon?.couponId ?? '';
   };
   const couponsOf = (shop: Shop) => countsOf(shop, tablesOfCoupons);

@@ -331,6 +331,10 @@ describe('a cart’s discount', () => {
       const refused = resolve(shop, { lines, discounts: discounts(source) });
       expect(await refusalOf(refused)).toEqual([[`body.checkout_session.discounts.0.${field}`, type]]);
     }
+    const ofNothing = resolve(shop, { lines: [], discounts: discounts({ case: 'couponId', value: general.couponId }) });
+    expect(await refusalOf(ofNothing)).toEqual([
+      ['body.checkout_session.discounts.0.coupon_id', 'coupon_not_applicable'],
+    ]);
     const own = resolve(shop, {
       lines,
       discounts: discounts({ case: 'promoCodeId', value: personal.promoCodeId }),

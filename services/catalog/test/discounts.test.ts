@@ -285,7 +285,8 @@ describe('a redemption', () => {
 
 describe('a promo code that a shopper types', () => {
   const typed = (shop: Shop, code: string, fields: object = {}) =>
-    on.checkout.resolvePromoCode({ code, atMs: BigInt(Date.now()), lines: [], ...fields }, shop.atCheckout);
+    on.checkout.resolvePromoCode({ code, atMs: BigInt(Date.now()), lines: [sold], ...fields }, shop.atCheckout);
+  const sold = { priceId: newId('price'), productId: newId('product') };
   const refused = async (answer: Promise<unknown>) =>
     answer.then(
       () => 'found',
@@ -326,5 +327,6 @@ describe('a promo code that a shopper types', () => {
     expect(await refused(typed(shop, restricted.code, { lines: [{ ...line, productId: newId('product') }] }))).toBe(
       'coupon_not_applicable',
     );
+    expect(await refused(typed(shop, late.code, { lines: [] }))).toBe('coupon_not_applicable');
   });
 });

@@ -14,15 +14,15 @@ describe('customers', () => {
   test('are created, read, listed, changed, cleared and deleted', async () => {
     const { checkout } = fixture;
     const made = await checkout.createCustomer(
-      { firstName: 'Ann', phone: '1', shipping: { line1: '1 Main St' } },
+      { firstName: 'Ann', phone: '1', shipping: { line1: '1 Main St' }, metadata: { crm: '7' } },
       fixture.as(),
     );
     expect(await checkout.getCustomer({ id: made.customerId }, fixture.as())).toEqual(made);
     const changed = await checkout.updateCustomer(
-      { id: made.customerId, lastName: 'Lee', clear: ['phone', 'shipping'] },
+      { id: made.customerId, lastName: 'Lee', clear: ['phone', 'shipping', 'metadata'] },
       fixture.as(),
     );
-    expect(changed).toMatchObject({ firstName: 'Ann', lastName: 'Lee' });
+    expect(changed).toMatchObject({ firstName: 'Ann', lastName: 'Lee', metadata: {} });
     expect([changed.phone, changed.shipping]).toEqual([undefined, undefined]);
     const page = await checkout.listCustomers({ page: { limit: 1n } }, fixture.as());
     expect(page.customers).toEqual([changed]);

@@ -152,8 +152,10 @@ export interface LineFacts {
   readonly rule?: string;
   readonly ruleVersion?: string;
   readonly visitType?: string;
-  readonly recurring?: boolean;
+  /** Monthly if it is only said to be. */
+  readonly recurring?: boolean | { readonly interval: string; readonly intervalCount: number };
   readonly product?: string;
+  readonly name?: string;
   /** Whether the catalog refuses it in a call for several carts. */
   readonly isRefusedWithOthers?: boolean;
 }
@@ -247,17 +249,19 @@ function isRefusedWithOthers(priceId: string): boolean {
   return facts.isRefusedWithOthers === true;
 }
 
+const monthly = { interval: 'month', intervalCount: 1 };
+
 function resolvedLine({ item }: CartLine) {
   const facts: LineFacts = item.case === 'priceId' ? JSON.parse(item.value) : { unitAmount: 500 };
   return {
     price: {
       priceId: newId('price'),
       unitAmountCents: BigInt(facts.unitAmount),
-      ...(facts.recurring === true ? { recurring: { interval: 'month', intervalCount: 1 } } : {}),
+      ...(facts.recurring ? { recurring: facts.recurring === true ? monthly : facts.recurring } : {}),
     },
     product: {
       productId: facts.product ?? newId('product'),
-      name: 'A product',
+      name: facts.name ?? 'A product',
       ...(facts.visitType === undefined ? {} : { visitType: facts.visitType }),
     },
     eligibility: {

@@ -63,6 +63,10 @@ describe('a payment link', () => {
     await expect(make({ lines: [line({ unitAmount: 99_999_999, quantity: 2 })] })).rejects.toMatchObject({
       violations: [{ loc: ['body', 'payment_link', 'line_items'], type: 'amount_too_large' }],
     });
+    const yearly = line({ unitAmount: 9900, recurring: { interval: 'year', intervalCount: 1 } });
+    await expect(make({ lines: [line({ unitAmount: 900, recurring: true }), yearly] })).rejects.toMatchObject({
+      violations: [{ loc: ['body', 'payment_link', 'line_items', '1', 'price'], type: 'value_error' }],
+    });
     fixture.catalog.failNext(
       'resolveCart',
       Failure.invalid(['body', 'checkout_session', 'line_items', '0', 'price'], 'price_not_found', 'price_not_found'),
@@ -85,6 +89,20 @@ describe('a payment link', () => {
     expect(other.paymentLinkId).not.toBe(first.paymentLinkId);
     const { paymentLinks } = await listPaymentLinks(fixture.database, fixture.scope, { limit: 2 }, undefined);
     expect(paymentLinks.map(({ id }) => id)).toEqual([other.paymentLinkId, first.paymentLinkId]);
+  });
+
+  test('replays the response of its first request, also when a price was archived since or the catalog is down [D1.1]', async () => {
+    const key = { key: 'replayed', requestHash: hash(1) };
+    const first = await make({}, key);
+    for (const failure of [
+      Failure.invalid(['body', 'checkout_session', 'line_items', '0', 'price'], 'price_not_found', 'price_not_found'),
+      new Error('the catalog is down'),
+    ]) {
+      fixture.catalog.failNext('resolveCart', failure);
+      expect(await make({}, key)).toEqual(first);
+      // The failure still waits: the catalog was not asked.
+      await expect(make()).rejects.toThrow();
+    }
   });
 
   test('changes its state and metadata alone: the database refuses every other change', async () => {

@@ -43,9 +43,9 @@ export function isCouponValid(coupon: Coupon): boolean {
   return coupon.deletedAt === null && (coupon.maxRedemptions === null || coupon.timesRedeemed < coupon.maxRedemptions);
 }
 
-/** Whether the coupon takes something off at least one of these lines. */
+/** Whether the coupon takes something off at least one of these lines; without lines it takes nothing off. */
 export function appliesToSome(coupon: Coupon, lines: readonly { priceId: string; productId: string }[]): boolean {
-  if (coupon.productIds.length === 0 && coupon.priceIds.length === 0) return true;
+  if (coupon.productIds.length === 0 && coupon.priceIds.length === 0) return lines.length > 0;
   return lines.some(
     ({ priceId, productId }) => coupon.priceIds.includes(priceId) || coupon.productIds.includes(productId),
   );

@@ -16,7 +16,7 @@ import { newSession, requireTerms } from '../domain/new-session.ts';
 import type { PaymentLink } from '../domain/payment-link.ts';
 import { paymentLinkMessage } from '../messages/payment-link.ts';
 import { insertPaymentLink } from '../store/payment-links.ts';
-import { onceUnderKey } from './once-under-key.ts';
+import { onceUnderKey, storedResponse } from './once-under-key.ts';
 import { sessionRequestOfLink } from './payment-link-session.ts';
 import { resolveCart } from './resolve-cart.ts';
 
@@ -31,7 +31,7 @@ export interface NewPaymentLink {
 /**
  * Creates a payment link. It makes a session of the link's cart and drops it, so that a cart that no visit could open is refused here, where the
  * partner sees why. A product stands for the price that it has now. The mode is `subscription` if one of the prices is recurring. The same key
- * and body returns the response of the first request (decisions 1.1).
+ * and body returns the response of the first request, whatever has become of the prices since (decisions 1.1).
  */
 export async function createPaymentLink(
   context: Pick<Context, 'database' | 'catalog' | 'clock' | 'pages' | 'plainCarts'>,
@@ -40,9 +40,11 @@ export async function createPaymentLink(
   key?: { readonly key: string; readonly requestHash: Uint8Array } | undefined,
 ): Promise<PaymentLinkMessage> {
   const { scope } = call;
+  const request = { endpoint: 'POST /v1/payment_links', key, schema: PaymentLinkSchema };
+  const stored = await storedResponse(context.database, scope, request);
+  if (stored !== undefined) return stored;
   const link = await withLinkFields(() => makeLink(context, call, input));
   const message = paymentLinkMessage(scope, link, context.pages.urlOfLink(scope, link.id));
-  const request = { endpoint: 'POST /v1/payment_links', key, schema: PaymentLinkSchema };
   return withTx(context.database, scope, (tx) =>
     onceUnderKey(tx, scope, request, async () => {
       await insertPaymentLink(tx, scope, link);

@@ -17,6 +17,7 @@ import { accountToCharge } from '../domain/card-account.ts';
 import { acceptsHealthCards } from '../domain/confirm-rules.ts';
 import { needsLetter } from '../domain/eligibility.ts';
 import { isPaidOnPage, newSession, type ResolvedCart, requireTerms, type SessionTerms } from '../domain/new-session.ts';
+import { refuseTooSmall } from '../domain/payment-plan.ts';
 import type { Session } from '../domain/session.ts';
 import {
   type CreationFacts,
@@ -83,6 +84,8 @@ async function createOnce(context: Context, call: Call, request: SessionRequest)
   };
   const clockId = facts.customer?.testClockId ?? null;
   const rows = newSession(id, { ...terms, customerEmail, details }, cart, at, clockId, letters);
+  // Before its coupons are redeemed and its inline products become active.
+  if (isChargedAtOnce(rows.session)) refuseTooSmall(rows.session.amountTotalCents);
 
   const reserved = await reserveForSession(context, call, rows.session, request.cart.discounts, at);
   const isInline = hasInlineParts(request.cart);
@@ -213,8 +216,12 @@ function badReference(path: readonly string[], kind: 'customer' | 'payment_metho
 
 // An off-session session with a payment method is charged at once; a replay finishes what its first request left undone.
 async function chargeIfAsked(context: Context, call: Call, session: Session): Promise<Session> {
-  const isDue = session.mode === 'off_session' && session.paymentMethodId !== null && session.status === 'open';
+  const isDue = isChargedAtOnce(session) && session.status === 'open';
   return isDue ? chargeAtOnce(context, call.scope, session, !acceptsHealthCards(call.caller)) : session;
+}
+
+function isChargedAtOnce({ mode, paymentMethodId }: Session): boolean {
+  return mode === 'off_session' && paymentMethodId !== null;
 }
 
 /** Opens the reads of what sessions depend on. */

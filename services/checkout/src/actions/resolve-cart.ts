@@ -34,6 +34,7 @@ export async function resolveCart(
   customerId: string | null,
   at: Date,
 ): Promise<{ cart: ResolvedCart; shipping: { shippingRateId?: string; displayName?: string } | undefined }> {
+  refuseDiscountsWithoutLines(given);
   const rateId =
     given.shipping !== undefined && 'shippingRateId' in given.shipping ? given.shipping.shippingRateId : undefined;
   const asks = given.lines.length > 0 || given.discounts.length > 0 || rateId !== undefined;
@@ -54,9 +55,29 @@ export async function resolveCart(
   const { shippingCents, shipping } = shippingOf(given, answer);
   const lines = given.lines.map((line, i) => resolvedLine(line, answer?.lines[i], i));
   const discounts = given.discounts.map((_, i) => resolvedDiscount(answer?.discounts[i], i));
+  refuseLargeTexts(lines);
   refuseLargeCoupons(discounts);
   return { cart: { lines, discounts, shippingCents, taxCents: given.taxCents, fees: given.fees }, shipping };
 }
+
+// It would apply to no line, and still use up a redemption (decisions 14.14). The catalog is not asked, so that it makes no inline coupon.
+function refuseDiscountsWithoutLines({ lines, discounts }: GivenCart): void {
+  if (lines.length > 0 || discounts.length === 0) return;
+  throw Failure.violations(
+    discounts.map(({ source }, index) => ({
+      loc: ['body', 'checkout_session', 'discounts', String(index), ...(source.case ? [fieldOf[source.case]] : [])],
+      type: 'coupon_not_applicable',
+      msg: 'coupon_not_applicable',
+    })),
+  );
+}
+
+const fieldOf = {
+  couponId: 'coupon_id',
+  promoCodeId: 'promo_code_id',
+  promoCode: 'promo_code',
+  couponData: 'coupon_data',
+} as const;
 
 function shippingOf({ shipping }: GivenCart, answer: ResolvedCartMessage | undefined) {
   if (shipping === undefined) return { shippingCents: cents(0), shipping: undefined };
@@ -126,6 +147,24 @@ export function offOf(coupon: Coupon): ResolvedDiscount['off'] {
   if (coupon.amountOffCents !== undefined) return { amountCents: centsFromInt64(coupon.amountOffCents) };
   if (coupon.percentOffBasisPoints !== undefined) return { basisPoints: coupon.percentOffBasisPoints };
   throw new Error('A coupon has neither amount_off nor percent_off');
+}
+
+/**
+ * In UTF-8. As much as a body may hold, so that lines that bring their products always fit. Commands carry a session with its lines in one event of 8 MiB
+ * at most: 1 MiB of these (2 MiB in the receipt of a refund, which names a line once for each card), 1 MiB of the session's body, 3 MiB of its coupons,
+ * and some 2 KiB a line of identifiers, amounts and rationale.
+ */
+const maxTextBytes = 1_048_576;
+
+function refuseLargeTexts(lines: readonly ResolvedLine[]): void {
+  let bytes = 0;
+  for (const { description } of lines) bytes += Buffer.byteLength(description ?? '');
+  if (bytes <= maxTextBytes) return;
+  throw Failure.invalid(
+    ['body', 'checkout_session', 'line_items'],
+    'too_long',
+    'The descriptions of the prices and products are too large for one session',
+  );
 }
 
 /** As much as a body may hold: a session and its discounts must fit into one event with what is added to it later. */

@@ -110,13 +110,7 @@ export function newSession(
   existingLetters: ExistingLetter[];
 } {
   if (cart.lines.length === 0) refuseAmountsWithoutLines(cart);
-  if (terms.mode === 'subscription' && !cart.lines.some((line) => line.recurring !== null)) {
-    throw Failure.invalid(
-      [...body, 'line_items'],
-      'recurring_price_required',
-      'A subscription requires a recurring price',
-    );
-  }
+  if (terms.mode === 'subscription') refuseNoSubscription(cart.lines);
   const split = splitCart({
     ...cart,
     feeCents: cart.fees.map((fee) => fee.amountCents),
@@ -226,6 +220,30 @@ function refuseAmountsWithoutLines(cart: ResolvedCart): void {
   };
   for (const [field, amount] of Object.entries(others)) {
     if (amount > 0) throw Failure.invalid([...body, field], 'line_items_required', 'An amount requires lines');
+  }
+}
+
+/** Billing changes the items of a subscription by a list of at most so many (decisions 14.115). */
+const maxSubscriptionItems = 20;
+
+// Billing bills every recurring line at each end of the subscription's one period: a line of another interval would be charged too often or too rarely.
+function refuseNoSubscription(lines: readonly ResolvedLine[]): void {
+  const recurring = lines.flatMap((line, index) => (line.recurring === null ? [] : [{ index, ...line.recurring }]));
+  const [first] = recurring;
+  const loc = [...body, 'line_items'];
+  if (first === undefined) {
+    throw Failure.invalid(loc, 'recurring_price_required', 'A subscription requires a recurring price');
+  }
+  const violations = recurring
+    .filter((one) => one.interval !== first.interval || one.intervalCount !== first.intervalCount)
+    .map(({ index }) => ({
+      loc: [...loc, String(index), 'price'],
+      type: 'value_error',
+      msg: 'All recurring prices of a subscription must recur at the same interval',
+    }));
+  if (violations.length > 0) throw Failure.violations(violations);
+  if (recurring.length > maxSubscriptionItems) {
+    throw Failure.invalid(loc, 'too_long', `A subscription has at most ${maxSubscriptionItems} recurring prices`);
   }
 }
 

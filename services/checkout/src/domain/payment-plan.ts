@@ -58,7 +58,7 @@ export function planPayment(
 ): PlannedPayment {
   const { totalCents } = session;
   if (totalCents === 0) return { kind: 'nothing' };
-  if (totalCents < minimumChargeCents) throw new Failure('checkout_amount_too_low');
+  refuseTooSmall(totalCents);
   const given = cards.find(({ kind }) => kind === 'health') ?? cards.find(({ kind }) => kind === 'unknown');
   const health = session.healthAccepted ? given : undefined;
   const other = cards.find(({ kind }) => kind === 'other');
@@ -79,6 +79,11 @@ export function planPayment(
   if (otherCents === 0) return { kind: 'pay', healthCents, health, otherCents, other: undefined, holdsOnly };
   if (other === undefined) return { kind: 'second_card_needed', healthCents, health, otherCents, holdsOnly };
   return { kind: 'pay', healthCents, health, otherCents, other, holdsOnly };
+}
+
+/** Throws `checkout_amount_too_low` for a total that no card can be charged. Nothing is charged for 0. */
+export function refuseTooSmall(totalCents: Cents): void {
+  if (totalCents > 0 && totalCents < minimumChargeCents) throw new Failure('checkout_amount_too_low');
 }
 
 /** What may go on a health card, or 0 where one of the two parts is too small to be charged by itself. */

@@ -64,7 +64,7 @@ export function customerHandlers(context: Context): Implementation<typeof Checko
 }
 
 function changeOf(request: UpdateCustomerRequest): CustomerChange {
-  const cleared = Object.fromEntries(request.clear.map((field) => [clearable.get(field) ?? unclearable(field), null]));
+  const cleared = Object.assign({}, ...request.clear.map((field) => clearedBy.get(field) ?? unclearable(field)));
   const { firstName, lastName, email, phone, employer, shipping, metadata } = request;
   const given = Object.entries({ firstName, lastName, email, phone, employer }).filter(
     ([, value]) => value !== undefined,
@@ -77,13 +77,15 @@ function changeOf(request: UpdateCustomerRequest): CustomerChange {
   };
 }
 
-const clearable = new Map([
-  ['first_name', 'firstName'],
-  ['last_name', 'lastName'],
-  ['email', 'email'],
-  ['phone', 'phone'],
-  ['employer', 'employer'],
-  ['shipping', 'shipping'],
+/** What each name of `clear` changes. */
+const clearedBy = new Map<string, CustomerChange>([
+  ['first_name', { firstName: null }],
+  ['last_name', { lastName: null }],
+  ['email', { email: null }],
+  ['phone', { phone: null }],
+  ['employer', { employer: null }],
+  ['shipping', { shipping: null }],
+  ['metadata', { metadata: {} }],
 ]);
 
 function unclearable(field: string): never {
