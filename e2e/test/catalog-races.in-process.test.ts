@@ -48,6 +48,44 @@ describe('the catalog, by public requests that arrive at once', () => {
     expect(record((await api.get(path)).body, 'promo_code').times_redeemed).toBe(10);
   });
 
+  describe('with a code that can be redeemed once', () => {
+    const once = async () => {
+      const coupon_id = text(await make(api, '/v1/coupons', 'coupon', { percent_off: 10 }), 'coupon_id');
+      const code = newId('request');
+      const made = await make(api, '/v1/promo_codes', 'promo_code', { coupon_id, code, max_redemptions: 1 });
+      const path = `/v1/promo_codes/${text(made, 'promo_code_id')}`;
+      const redeemed = async () => record((await api.get(path)).body, 'promo_code').times_redeemed;
+      return { discounts: [{ promo_code: code }], redeemed };
+    };
+    const sessionOf = ({ body }: Awaited<ReturnType<typeof create>>) => record(body, 'checkout_session');
+
+    it('lets a shopper change the cart under the key that redeemed it: the earlier session expires [D1.1]', async () => {
+      const { discounts, redeemed } = await once();
+      const key = { 'idempotency-key': newId('request') };
+      const of = (quantity: number) => ({ line_items: [{ price: shop.eligiblePriceId, quantity }], discounts });
+      const first = await create(of(1), key);
+      const second = await create(of(2), key);
+      expect([first.status, second.status]).toEqual([200, 200]);
+      const path = `/v1/checkout/sessions/${text(sessionOf(first), 'checkout_session_id')}`;
+      expect(record((await api.get(path)).body, 'checkout_session').status).toBe('expired');
+      expect(sessionOf(second)).toMatchObject({ status: 'open' });
+      expect(await redeemed()).toBe(1);
+      // Without the key it is used up.
+      expect((await create(of(2))).status).toBe(422);
+    });
+
+    it('answers ten equal requests at once under one key with one session [D1.1]', async () => {
+      const { discounts, redeemed } = await once();
+      const key = { 'idempotency-key': newId('request') };
+      const line_items = [{ price: shop.eligiblePriceId, quantity: 1 }];
+      const answers = await Promise.all(Array.from({ length: 10 }, () => create({ line_items, discounts }, key)));
+      for (const { status } of answers) expect([200, 503]).toContain(status);
+      const told = answers.filter(({ status }) => status === 200);
+      expect(new Set(told.map((answer) => text(sessionOf(answer), 'checkout_session_id'))).size).toBe(1);
+      expect(await redeemed()).toBe(1);
+    });
+  });
+
   it('makes an inline product once when its session is created by twenty requests under one key [D14.47]', async () => {
     const name = `Inline ${newId('request')}`;
     const line_items = [{ price_data: { product_data: { name }, unit_amount: 700 }, quantity: 1 }];

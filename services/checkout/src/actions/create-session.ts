@@ -33,6 +33,7 @@ import { takeSessionKey } from '../store/session-keys.ts';
 import { loadSession } from '../store/sessions.ts';
 import { chargeAtOnce } from './charge-at-once.ts';
 import { expireIfDue } from './end-session.ts';
+import { givesBackRedemptions } from './give-back-redemptions.ts';
 import { activateInline, hasInlineParts, keepActivation } from './inline-parts.ts';
 import { forgetReservation, reserveForSession } from './reserve-redemptions.ts';
 import { type GivenCart, resolveCart } from './resolve-cart.ts';
@@ -49,19 +50,29 @@ export interface SessionRequest {
  */
 export async function createSession(context: Context, call: Call, request: SessionRequest): Promise<Session> {
   requireTerms(request.terms, request.cart.lines.length);
+  const { terms, key } = request;
+  const query = { customerId: terms.customerId, paymentMethodId: terms.paymentMethodId, key: key?.key ?? null };
   // Two requests with one key meet at its row: the loser looks again, and finds the winner's session.
   for (let attempt = 0; attempt < 3; attempt++) {
-    const created = await createOnce(context, call, request);
-    if (created !== undefined) return created;
+    try {
+      const created = await createOnce(context, call, request, query);
+      if (created !== undefined) return created;
+    } catch (error) {
+      const under = { query, requestHash: key?.requestHash };
+      if (attempt > 0 || !(await givesBackRedemptions(context, call, error, under))) throw error;
+    }
   }
   throw keyInUse();
 }
 
-async function createOnce(context: Context, call: Call, request: SessionRequest): Promise<Session | undefined> {
+async function createOnce(
+  context: Context,
+  call: Call,
+  request: SessionRequest,
+  query: FactsQuery,
+): Promise<Session | undefined> {
   const { scope } = call;
   const { terms, key } = request;
-  const { customerId, paymentMethodId } = terms;
-  const query = { customerId, paymentMethodId, key: key?.key ?? null };
   const facts = namesNothing(query) ? noFacts : await context.creationFacts.submit(scope, query);
   const same = await sameSession(context, scope, facts, key);
   if (same !== undefined) return chargeIfAsked(context, call, same);
