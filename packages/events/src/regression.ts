@@ -1,5 +1,6 @@
 import { type Database, isUniqueViolation } from '@eligo/postgres';
 import type { EventConnection } from './connection.ts';
+import type { Leads } from './leadership.ts';
 import { type EventLogger, errorLabel } from './logger.ts';
 import { streamOf } from './names.ts';
 import { hasEvent } from './outbox.ts';
@@ -30,7 +31,8 @@ export interface RegressionDetector {
  * Its consumers' positions may then lie beyond its end, and the next events are silently delivered to no consumer. The signs are: the
  * stream is missing, was created at another time, or ends before the last place that the outbox knows; or, when events were published before
  * the next inspection, a position that was taken before. The remedy: the affected durable consumers are recreated where the stream was
- * cut, and everything that may be lost is published again, by a repair.
+ * cut, and everything that may be lost is published again, by a repair. A relay that no longer leads would take the places of its
+ * successor's events for a loss, so it proves that it leads before it begins one.
  */
 export function regressionDetector(
   database: Database,
@@ -38,6 +40,7 @@ export function regressionDetector(
   service: string,
   logger: EventLogger,
   options: StreamOptions = {},
+  leads: Leads = alone,
 ): RegressionDetector {
   const stream = streamOf(service);
   let created: string | undefined;
@@ -81,6 +84,8 @@ export function regressionDetector(
   }
 
   async function record(stored: readonly Stored[], dequeue: readonly string[]): Promise<boolean> {
+    // Slow acknowledgements outlive the proof from before the batch.
+    if (stored.length > 0) await leads.lately();
     // Only this relay publishes to this stream, so what is new comes after all that was.
     const reused = stored.filter(({ duplicate, streamSeq }) => !duplicate && streamSeq <= lastSeq);
     if (reused.length > 0) return repairFrom(reused);
@@ -100,6 +105,7 @@ export function regressionDetector(
 
   // In this order: a process that dies in between leaves the sign that a repair is needed.
   async function repair(how: string, keptSeq: number, createdNow?: string): Promise<true> {
+    await leads.now();
     const consumers = await recreateConsumers(connection, service, keptSeq);
     await beginRepair(database, { stream, how, keptSeq, consumers, created: createdNow });
     if (createdNow !== undefined) created = createdNow;
@@ -110,6 +116,9 @@ export function regressionDetector(
 
   return { inspect, record };
 }
+
+/** Of a detector that no other process has beside it. */
+const alone: Leads = { now: async () => undefined, lately: async () => undefined };
 
 /** What came of an inspection: whether a repair was begun, or undefined when it failed; `refusal` says why the stream must not be used. */
 export interface Inspection {

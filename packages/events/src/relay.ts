@@ -1,5 +1,6 @@
-import { type Database, openSession, type Session } from '@eligo/postgres';
+import { type Database, openSession } from '@eligo/postgres';
 import type { EventConnection } from './connection.ts';
+import { Leadership, type Leads } from './leadership.ts';
 import { type EventLogger, errorLabel } from './logger.ts';
 import { readQueue } from './outbox.ts';
 import { publishBatch } from './publish-batch.ts';
@@ -34,15 +35,17 @@ export interface Relay {
 /**
  * Publishes the service's outbox to its stream. Of all processes of a service one leads, by an advisory lock on a connection of its own; it
  * is woken by commits (a call or NOTIFY). It looks every ten seconds besides, since a process may die between its commit and its NOTIFY.
+ * Before it publishes, and before it begins a repair, it has that connection prove that it still leads.
  * While the stream is repaired, every slice of the repair follows a look for new events.
  */
 export function startRelay(options: RelayOptions): Relay {
   const { database, service, connection, logger } = options;
-  const detector = options.detector ?? regressionDetector(database, connection, service, logger, options.stream);
-  const repairer = new Repairer({ database, connection, service, logger, detector });
+  let leadership: Leadership | undefined;
+  const leads: Leads = { now: async () => leadership?.now(), lately: async () => leadership?.lately() };
+  const detector = options.detector ?? regressionDetector(database, connection, service, logger, options.stream, leads);
+  const repairer = new Repairer({ database, connection, service, logger, detector, leads });
   const waker = new Waker();
   const counts = { published: 0, batches: 0 };
-  let leading = false;
   let refusal: string | undefined;
   let stopping = false;
 
@@ -70,19 +73,24 @@ export function startRelay(options: RelayOptions): Relay {
       waker.wake();
     });
     try {
-      while (!stopping && alive && !(await tryToLead(session))) await waker.wait(RETRY_MS);
-      if (stopping || !alive) return;
+      let won: Leadership | undefined;
+      while (!stopping && alive && won === undefined) {
+        won = await Leadership.take(session);
+        if (won === undefined) await waker.wait(RETRY_MS);
+      }
+      if (stopping || !alive || won === undefined) return;
       await session.query(`listen ${WAKE_CHANNEL}`);
       await session.query(`listen ${REDRIVE_CHANNEL}`);
       [{ schema } = { schema }] = await session.query<{ schema: string }>('select current_schema() as schema');
       // What was requested before this process listened.
       wakeLocalRedrivers(database);
       const unregister = registerRelay(database, () => waker.wake());
-      leading = true;
+      const held = won;
+      leadership = held;
       try {
-        await publishUntil(() => stopping || !alive);
+        await publishUntil(() => stopping || held.isOver);
       } finally {
-        leading = false;
+        leadership = undefined;
         unregister();
       }
     } finally {
@@ -118,6 +126,7 @@ export function startRelay(options: RelayOptions): Relay {
       // A request to stop that came before is among what was forgotten.
       if (isOver()) return;
       const { rows, gone, isFull } = await readQueue(database);
+      if (rows.length > 0) await leads.lately();
       const { stored } = rows.length === 0 ? { stored: [] } : await publishBatch(connection, service, rows, logger);
       if (await detector.record(stored, [...gone, ...stored.map(({ eventId }) => eventId)])) await repairer.look();
       counts.published += stored.length;
@@ -143,8 +152,8 @@ export function startRelay(options: RelayOptions): Relay {
   }
 
   return {
-    isLeading: () => leading,
-    refusal: () => (leading ? refusal : undefined),
+    isLeading: () => leadership !== undefined,
+    refusal: () => (leadership === undefined ? undefined : refusal),
     stats: () => ({ ...counts }),
     async stop() {
       stopping = true;
@@ -171,11 +180,4 @@ async function gather(begun: number, events: number): Promise<void> {
   const gatherMs = Math.min(Math.max(GATHER_MS, events * GATHER_MS_PER_EVENT), LONGEST_GATHER_MS);
   const restMs = begun + gatherMs - performance.now();
   if (restMs > 0) await new Promise((resolve) => setTimeout(resolve, restMs));
-}
-
-async function tryToLead(session: Session): Promise<boolean> {
-  const [row] = await session.query<{ won: boolean }>(
-    "select pg_try_advisory_lock(hashtextextended('eligo.relay.' || current_schema(), 0)) as won",
-  );
-  return row?.won === true;
 }

@@ -1,6 +1,7 @@
 import type { Database } from '@eligo/postgres';
 import type { EventConnection } from './connection.ts';
 import { ConsumerPace } from './consumer-pace.ts';
+import type { Leads } from './leadership.ts';
 import { type EventLogger, errorLabel } from './logger.ts';
 import { streamOf } from './names.ts';
 import { publishBatch } from './publish-batch.ts';
@@ -14,6 +15,7 @@ export interface RepairerOptions {
   readonly service: string;
   readonly logger: EventLogger;
   readonly detector: RegressionDetector;
+  readonly leads: Leads;
 }
 
 /**
@@ -55,7 +57,7 @@ export class Repairer {
 
   async #publishSlice(repair: OpenRepair): Promise<number | undefined> {
     if (!(await this.#pace.isClear())) return this.#pause(PACE_MS);
-    const { database, connection, service, logger, detector } = this.#options;
+    const { database, connection, service, logger, detector, leads } = this.#options;
     const slice = await readSlice(database, repair);
     if (slice.lastEventId === undefined) {
       await finishRepair(database, repair);
@@ -63,6 +65,7 @@ export class Repairer {
       await this.look();
       return this.#repair && 0;
     }
+    await leads.lately();
     const { stored } = await publishBatch(connection, service, slice.rows, logger);
     if (await detector.record(stored, [])) {
       await this.look();

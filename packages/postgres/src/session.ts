@@ -7,6 +7,7 @@ export interface Session {
   query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>;
   /** Settles when the connection is closed by either side. */
   readonly closed: Promise<void>;
+  /** Says goodbye to the server. A server that does not answer has two seconds for it. */
   close(): Promise<void>;
 }
 
@@ -41,7 +42,16 @@ export async function openSession(
     },
     closed,
     async close() {
-      await client.end();
+      // A goodbye ends with the server's own close, which a silent peer never sends.
+      const goodbye = setTimeout(() => client.connection.stream.destroy(), GOODBYE_MS);
+      try {
+        await client.end();
+      } finally {
+        clearTimeout(goodbye);
+      }
     },
   };
 }
+
+/** A server that answers closes within milliseconds, or once the statement that it carries out is over. */
+const GOODBYE_MS = 2_000;

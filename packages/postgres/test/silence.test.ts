@@ -1,6 +1,6 @@
 import { Failure } from '@eligo/failures';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { CommitUnknown, type Database, scoped, withTx } from '../src/index.ts';
+import { CommitUnknown, type Database, openSession, scoped, withTx } from '../src/index.ts';
 import { type SilentProxy, silentProxy } from './silent-proxy.ts';
 import { type TestDatabase, testDatabase } from './support.ts';
 
@@ -56,4 +56,14 @@ test('a COMMIT that never arrives is reported as unknown, and did not happen', a
   await expect(attempt).rejects.toMatchObject({ code: 'service_unavailable', cause: expect.any(CommitUnknown) });
   proxy.speak();
   expect(await database.row(get, scope, ['lost'])).toBeUndefined();
+});
+
+test('a session to a server that fell silent is closed in bounded time, and says that it is', async () => {
+  const session = await openSession(database, 'silent');
+  await session.query('select 1');
+  proxy.silence('everything');
+  const begun = performance.now();
+  await session.close();
+  await session.closed;
+  expect(performance.now() - begun).toBeLessThan(10_000);
 });
