@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -82,6 +82,38 @@ it('starts a process again that died, and records the new one', async () => {
   expect(readdirSync(folder)).toContain('again.json');
   await supervised.stop(1_000);
   expect(readdirSync(folder)).not.toContain('again.json');
+});
+
+it('stops a started process that it cannot record', async () => {
+  const mark = `600.${process.pid}`;
+  const start = startChild({
+    name: 'unrecorded',
+    command: 'sleep',
+    args: [mark],
+    environment: process.env,
+    logPath: join(folder, 'log'),
+    runFolder: join(folder, 'does-not-exist'),
+  });
+  await expect(start).rejects.toThrow('ENOENT');
+  const running = execFileSync('ps', ['-A', '-o', 'args='], { encoding: 'utf8' }).split('\n');
+  expect(running.filter((line) => line.startsWith(`sleep ${mark}`))).toEqual([]);
+});
+
+it('reports a failure to tell of a restart, and keeps supervising', async () => {
+  const troubles: string[] = [];
+  const supervised = await supervise(() => sleeper('again'), {
+    onRestarted: () => {
+      throw new Error('ENOSPC: no space left on device, write');
+    },
+    onTrouble: (text) => troubles.push(text),
+  });
+  for (const restarts of [1, 2]) {
+    supervised.kill('SIGKILL');
+    await waitUntil(() => supervised.restarts() === restarts, { withinMs: 10_000, what: 'a restart' });
+  }
+  const failure = 'again was restarted, but what depends on it was not told: ENOSPC: no space left on device, write';
+  expect(troubles.filter((text) => text === failure)).toHaveLength(2);
+  await supervised.stop(1_000);
 });
 
 it('says so when a program cannot be started at all', async () => {

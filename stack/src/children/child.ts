@@ -63,16 +63,27 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   } finally {
     closeSync(log);
   }
-  const pid = child.pid;
-  if (pid === undefined) throw new Error(`${options.name} has no pid`);
-  const forget = recordProcess(options.runFolder, options.name, pid, signals);
-  void ended.then(forget);
-  void ended.then(boundLog(options.logPath));
-  // The channel is for news from the child; it must not keep this process from ending.
-  child.channel?.unref();
   const kill = (signal: NodeJS.Signals) => {
     if (!over) child.kill(signal);
   };
+  const stop = async (graceMs: number) => {
+    kill(signals.polite);
+    const timers = [setTimeout(() => kill(signals.hard), graceMs), setTimeout(() => kill('SIGKILL'), graceMs + 3_000)];
+    await ended;
+    for (const timer of timers) clearTimeout(timer);
+  };
+  const pid = child.pid;
+  if (pid === undefined) throw new Error(`${options.name} has no pid`);
+  try {
+    void ended.then(recordProcess(options.runFolder, options.name, pid, signals));
+    void ended.then(boundLog(options.logPath));
+  } catch (error) {
+    // A full disk takes no record. Without one, the next start would find the child's port taken.
+    await stop(0);
+    throw error;
+  }
+  // The channel is for news from the child; it must not keep this process from ending.
+  child.channel?.unref();
   return {
     name: options.name,
     pid,
@@ -83,15 +94,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
       child.channel?.unref();
     },
     kill,
-    async stop(graceMs) {
-      kill(signals.polite);
-      const timers = [
-        setTimeout(() => kill(signals.hard), graceMs),
-        setTimeout(() => kill('SIGKILL'), graceMs + 3_000),
-      ];
-      await ended;
-      for (const timer of timers) clearTimeout(timer);
-    },
+    stop,
   };
 }
 

@@ -46,7 +46,17 @@ export async function supervise(
       if (!next) continue;
       child = next;
       restarts += 1;
-      hooks.onRestarted(child);
+      tellRestarted(child);
+    }
+  };
+
+  // Its file may not fit on a full disk; the process runs nevertheless.
+  const tellRestarted = (restarted: Child) => {
+    try {
+      hooks.onRestarted(restarted);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      hooks.onTrouble(`${restarted.name} was restarted, but what depends on it was not told: ${reason}`);
     }
   };
 
