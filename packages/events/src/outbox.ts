@@ -1,6 +1,7 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { type Database, unscoped } from '@eligo/postgres';
 import { EventSchema } from '@eligo/proto/events/v1/events';
+import { largestEventBytes } from './event-size.ts';
 
 /** An event to publish. */
 export interface OutboxRow {
@@ -30,12 +31,19 @@ export interface Waiting {
 /** How many events are read at once: some 5 MB of usual events, and 50 ms of publishing. */
 export const BATCH_ROWS = 500;
 
+/**
+ * A batch ends with the event that reaches this size, so it has 16 MiB at most. The 500 rows alone would be gigabytes of the largest events, in a process that
+ * has 384 MB.
+ */
+export const BATCH_BYTES = largestEventBytes;
+
 /** The next events to publish, oldest first. An event whose aggregate has an earlier one with a higher id waits for that. */
 export async function readQueue(database: Database): Promise<Waiting> {
   const found = await database.rows(queue, null);
   const rows = found.filter((row): row is OutboxRow => row.payload !== null);
   const gone = found.flatMap((row) => (row.payload === null ? [row.event_id] : []));
-  return { rows, gone, isFull: found.length === BATCH_ROWS };
+  const bytes = rows.reduce((sum, { payload }) => sum + payload.length, 0);
+  return { rows, gone, isFull: found.length === BATCH_ROWS || bytes >= BATCH_BYTES };
 }
 
 /** The event as it is published: the column's number is added to the encoded rest, which is how protobuf joins two parts. */
@@ -46,12 +54,20 @@ export function encodedEvent(row: OutboxRow): Uint8Array {
 
 const seqField = EventSchema.field.aggregateSeq.number;
 
+/** SQL for the first of these rows, up to the one whose payload makes them `BATCH_BYTES`. Postgres knows a payload's size without reading it. */
+export function upToBatchBytes(columns: string, rows: string): string {
+  return `select ${columns} from (
+     select ${columns}, sum(octet_length(payload)) over (order by event_id rows between unbounded preceding and 1 preceding) as bytes_before
+     from (${rows}) found
+   ) counted where coalesce(bytes_before, 0) < ${BATCH_BYTES} order by event_id`;
+}
+
 /** Whether the outbox holds an event. */
 export async function hasEvent(database: Database, eventId: string): Promise<boolean> {
   return (await database.row(holds, null, [eventId])) !== undefined;
 }
 
-/** How far the relay is behind: events that wait (counted up to 100,000), and the age of the oldest. For metrics and alerts. */
+/** How far the relay is behind: events that wait (counted up to 100,000), and how long the oldest has waited. For metrics and alerts. */
 export async function outboxLag(database: Database): Promise<{ waiting: number; oldestMs: number }> {
   const row = await database.row(lag, null);
   return { waiting: Number(row?.waiting ?? 0n), oldestMs: Number(row?.oldest_ms ?? 0) };
@@ -61,7 +77,10 @@ export async function outboxLag(database: Database): Promise<{ waiting: number; 
 // aggregate has none before it.
 const queue = unscoped<Omit<OutboxRow, 'payload'> & { payload: Buffer | null }>(
   'events.queue',
-  `select q.event_id, o.aggregate_id, o.aggregate_seq, o.type, o.test_mode, o.payload
+  upToBatchBytes(
+    'event_id, aggregate_id, aggregate_seq, type, test_mode, payload',
+    `
+   select q.event_id, o.aggregate_id, o.aggregate_seq, o.type, o.test_mode, o.payload
    from outbox_queue q
    left join lateral (
      select aggregate_id, aggregate_seq, type, test_mode, payload from outbox where event_id = q.event_id offset 0
@@ -71,11 +90,12 @@ const queue = unscoped<Omit<OutboxRow, 'payload'> & { payload: Buffer | null }>(
        where earlier.aggregate_id = o.aggregate_id and earlier.aggregate_seq < o.aggregate_seq and earlier.event_id > q.event_id
      ) else true end
    order by q.event_id limit ${BATCH_ROWS}`,
+  ),
 );
 const holds = unscoped<{ event_id: string }>('events.holds', 'select event_id from outbox where event_id = $1');
-/** SQL for the oldest event that is not published yet, and its age. */
-export const oldestWaiting = `select event_id, extract(epoch from clock_timestamp() - o.created_at)::float8 * 1000 as age_ms
-   from (select event_id from outbox_queue order by event_id limit 1) q join outbox o using (event_id)`;
+/** SQL for the oldest event that is not published yet, and how long it has waited for that. */
+export const oldestWaiting = `select event_id, extract(epoch from clock_timestamp() - coalesce(q.queued_again_at, o.created_at))::float8 * 1000 as age_ms
+   from (select event_id, queued_again_at from outbox_queue order by event_id limit 1) q join outbox o using (event_id)`;
 const lag = unscoped<{ waiting: bigint; oldest_ms: number | null }>(
   'events.lag',
   `select (select count(*) from (select from outbox_queue limit 100000) counted) as waiting,

@@ -1,6 +1,6 @@
 import { type Database, type Tx, unscoped, withTx } from '@eligo/postgres';
 import { timeOfId } from '@eligo/values';
-import type { OutboxRow } from './outbox.ts';
+import { type OutboxRow, upToBatchBytes } from './outbox.ts';
 import { rememberStream } from './stream-memory.ts';
 
 /** A repair of a stream that has lost events. */
@@ -77,7 +77,7 @@ export async function openRepair(database: Database, stream: string): Promise<Op
   );
 }
 
-/** How many rows of the outbox a repair reads at once: new events wait for one such slice at most, some 30 ms. */
+/** How many rows of the outbox a repair reads at once, unless their bytes fill a batch: new events wait for one such slice at most, some 30 ms. */
 export const SLICE_ROWS = 200;
 
 /** The next rows of a repair, oldest first, and the id with which they end; what the queue holds, or retention has blanked, is left out. */
@@ -152,9 +152,13 @@ const open = unscoped<{ found_at: Date; after_event_id: string; last_event_id: s
 // Asked with `exists`, the whole queue would be read and hashed for each slice.
 const slice = unscoped<Omit<OutboxRow, 'payload'> & { payload: Buffer | null; queued: boolean }>(
   'events.repair_slice',
-  `select o.event_id, o.aggregate_id, o.aggregate_seq, o.type, o.test_mode, o.payload,
+  upToBatchBytes(
+    'event_id, aggregate_id, aggregate_seq, type, test_mode, payload, queued',
+    `
+   select o.event_id, o.aggregate_id, o.aggregate_seq, o.type, o.test_mode, o.payload,
           (select true from outbox_queue q where q.event_id = o.event_id) is not null as queued
    from outbox o where o.event_id > $1 and o.event_id <= $2 order by o.event_id limit ${SLICE_ROWS}`,
+  ),
 );
 const advance = unscoped(
   'events.advance_repair',

@@ -30,7 +30,7 @@ const again = unscoped<{ event_id: string; state: 'asked' | 'too_recent' }>(
      select coalesce(min(oldest_event_id), '~') as event_id from outbox_positions
      where ended_at > clock_timestamp() - make_interval(secs => $2)
    ), asked as (
-     insert into outbox_queue select f.event_id from found f, recent r
+     insert into outbox_queue (event_id, queued_again_at) select f.event_id, now() from found f, recent r
      where not f.is_queued and not f.is_marked and f.event_id < r.event_id
      on conflict do nothing returning event_id
    )

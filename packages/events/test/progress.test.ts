@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { outboxLag, watchProgress } from '../src/index.ts';
+import { outboxLag, publishAgain, regressionDetector, watchProgress } from '../src/index.ts';
 import { useFixture } from './fixture.ts';
 import { appendSome, until } from './support.ts';
 
@@ -44,6 +44,19 @@ test('what is not published is behind by its age, for as long as the outbox move
   expect(first.isGrowing).toBe(true);
   // Nobody publishes: a second later it counts as standing still.
   expect(await look(1_100)).toEqual({ behindMs: 0, isGrowing: false });
+});
+
+test('an event that is republished is behind by its time in the queue, and not by its age', async () => {
+  const ids = await appendSome(on.alpha, 5);
+  await on.database.admin('delete from alpha.outbox_queue');
+  await on.database.admin(`update alpha.outbox set created_at = created_at - interval '3 days'`);
+  await regressionDetector(on.alpha, await on.connect('alpha'), 'alpha', on.logger).inspect();
+  const look = await looker();
+  await publishAgain(on.alpha, ids);
+  expect((await look(100)).behindMs).toBeLessThan(60_000);
+  const { waiting, oldestMs } = await outboxLag(on.alpha);
+  expect(waiting).toBe(5);
+  expect(oldestMs).toBeLessThan(60_000);
 });
 
 test('what waits for a consumer is behind by the time that has been seen, while the consumer moves', async () => {
