@@ -120,7 +120,7 @@ function deliveries(webhookId: string, count: number): DeliveryInHand[] {
     counted += 1;
     const delivery = { deliveryId: `d_${counted}`, webhookId, eventId: `e_${counted}`, eventType: 'refund.created' };
     return {
-      ...{ ...delivery, attempts: 0, epoch: 1, url: 'http://127.0.0.1', body: undefined },
+      ...{ ...delivery, attempts: 0, epoch: 1, dueAt: null, url: 'http://127.0.0.1', body: undefined },
       ...{ requestId: '', traceparent: '', sealedSecrets: [] },
     };
   });

@@ -23,6 +23,7 @@ import { testEndpoint } from '../src/actions/test-endpoint.ts';
 import { updateEndpoint } from '../src/actions/update-endpoint.ts';
 import type { Context } from '../src/context.ts';
 import { webhooksService } from '../src/service.ts';
+import { changedTargets } from '../src/store/changed-targets.ts';
 import { findDelivery, listDeliveries } from '../src/store/deliveries.ts';
 import { findEndpoint, holdDisabled, listEndpoints } from '../src/store/endpoints.ts';
 import { findOldEvents, listEvents, purgeEvents } from '../src/store/events.ts';
@@ -83,6 +84,8 @@ async function runEndpoints(database: Context['database']): Promise<void> {
     const claimant = { owner: 'asleep', at: new Date(), leaseMs: 60_000 };
     await renewLanes(tx, scope, [{ webhookId, oldest: newId('delivery') }], claimant);
     await releaseLanes(tx, scope, [webhookId], claimant);
+    const targets = [webhookId, liveEndpoint].map((id) => ({ webhookId: id, url: 'http://127.0.0.2/' }));
+    await changedTargets(tx, scope, targets);
   });
   await retryEvent(webhooks, scope, event.eventId);
   await listEventsOfRecords(database, scope, [event.aggregateId, seededId('fre', 1)]);
@@ -99,7 +102,7 @@ async function sendAndRecord(database: Context['database'], webhookId: string, g
   const claimant = { owner: 'one', at: new Date(), leaseMs: 1_000 };
   const { deliveries } = await claimDeliveries(database, scope, [{ webhookId, inHand: [], room: 1 }], claimant);
   const results = deliveries.map((claim) => ({
-    ...{ deliveryId: claim.deliveryId, webhookId, epoch: claim.epoch, gone, unreachable: true },
+    ...{ deliveryId: claim.deliveryId, webhookId, epoch: claim.epoch, dueAt: claim.dueAt, gone, unreachable: true },
     ...{ startedAt: new Date(), durationMs: 1, responseStatus: 410, error: 'no', nextAttemptAt: null },
   }));
   await recordAttempts(database, scope, { results, freedLanes: [webhookId] }, new Date(), 'one');

@@ -94,7 +94,19 @@ function plan(
       isHeld = true;
       const body = event.body.length <= inlineBodyBytes ? event.body : undefined;
       handed.push({
-        ...{ deliveryId, webhookId, eventId, eventType, attempts: 0, epoch, url, body, requestId, traceparent },
+        ...{
+          deliveryId,
+          webhookId,
+          eventId,
+          eventType,
+          attempts: 0,
+          epoch,
+          dueAt: null,
+          url,
+          body,
+          requestId,
+          traceparent,
+        },
         sealedSecrets,
       });
     }

@@ -12,15 +12,19 @@ export interface EndedWork {
   readonly freedLanes: readonly string[];
 }
 
-/** The health of endpoints that do not answer, and the endpoints for which deliveries may wait: some of theirs were lost, or they answer again. */
+/** What else is known once attempts are recorded. */
 export interface Recorded {
+  /** The health of endpoints that do not answer. */
   readonly failing: ReadonlyMap<string, EndpointHealth>;
+  /** Endpoints for which deliveries may wait: some of theirs were lost, or they answer again. */
   readonly waiting: readonly string[];
+  /** Endpoints that are disabled now. */
+  readonly disabled: readonly string[];
 }
 
 /**
  * Records what became of attempts, and what it says about their endpoints: one that answers is healthy, one that has failed too long or says
- * that it is gone is disabled. Endpoints that work are not written to. One that answers again has a backlog, of which only the probe was sent.
+ * that it is gone is disabled, whatever else it answers. Endpoints that work are not written to. One that answers again has a backlog, of which only the probe was sent.
  */
 export function recordAttempts(
   database: Database,
@@ -30,33 +34,35 @@ export function recordAttempts(
   owner: string,
 ): Promise<Recorded> {
   const byEndpoint = Map.groupBy(work.results, ({ webhookId }) => webhookId);
-  const answering = [...byEndpoint].filter(([, own]) => own.some(isSuccess)).map(([id]) => id);
+  const isAnswering = (own: readonly AttemptResult[]) => own.some(isSuccess) && !own.some(({ gone }) => gone);
+  const answering = [...byEndpoint].filter(([, own]) => isAnswering(own)).map(([id]) => id);
   for (const webhookId of answering) byEndpoint.delete(webhookId);
   return withTx(
     database,
     scope,
     async (tx) => {
-      const [failing, recovered, waiting] = await Promise.all([
+      const [{ failing, disabled }, recovered, waiting] = await Promise.all([
         byEndpoint.size > 0 ? updateHealth(tx, scope, byEndpoint, now) : noHealth,
         recordRows(tx, scope, work.results, answering),
         work.freedLanes.length > 0 ? releaseLanes(tx, scope, work.freedLanes, { owner, at: now }) : [],
       ]);
-      return { failing, waiting: [...waiting, ...recovered] };
+      return { failing, waiting: [...waiting, ...recovered], disabled };
     },
     { retrySerialization: 3 },
   );
 }
 
-const noHealth: ReadonlyMap<string, EndpointHealth> = new Map();
+const noHealth: Pick<Recorded, 'failing' | 'disabled'> = { failing: new Map(), disabled: [] };
 
 async function updateHealth(
   tx: Tx,
   scope: Scope,
   failing: ReadonlyMap<string, readonly AttemptResult[]>,
   now: Date,
-): Promise<ReadonlyMap<string, EndpointHealth>> {
+): Promise<Pick<Recorded, 'failing' | 'disabled'>> {
   const known = await lockHealth(tx, scope, [...failing.keys()].sort());
   const changed = new Map<string, EndpointHealth>();
+  const disabled: string[] = [];
   for (const [webhookId, health] of known) {
     const own = failing.get(webhookId) ?? [];
     const unreachable = own.filter((result) => result.unreachable).length;
@@ -64,10 +70,11 @@ async function updateHealth(
     const after = healthAfter(health, { unreachable, lastStartedAt }, now);
     changed.set(webhookId, after);
     await saveHealth(tx, scope, webhookId, after);
-    if (own.some(({ gone }) => gone)) await disableEndpoint(tx, scope, webhookId, 'the receiver returned 410', now);
-    else if (isGivenUp(after, now)) {
-      await disableEndpoint(tx, scope, webhookId, 'no successful delivery for five days', now);
-    }
+    const isGone = own.some(({ gone }) => gone);
+    if (!isGone && !isGivenUp(after, now)) continue;
+    const reason = isGone ? 'the receiver returned 410' : 'no successful delivery for five days';
+    await disableEndpoint(tx, scope, webhookId, reason, now);
+    disabled.push(webhookId);
   }
-  return changed;
+  return { failing: changed, disabled };
 }

@@ -23,6 +23,7 @@ export function judgeAttempt(
     deliveryId: claim.deliveryId,
     webhookId: claim.webhookId,
     epoch: claim.epoch,
+    dueAt: claim.dueAt,
     startedAt: timing.startedAt,
     durationMs: timing.durationMs,
     responseStatus: status,

@@ -23,6 +23,8 @@ export interface ClaimedDelivery {
   readonly eventType: string;
   readonly attempts: number;
   readonly epoch: number;
+  /** When it was due as it was claimed; null if it was handed over. A retry that an account asks for sets an earlier or a later time. */
+  readonly dueAt: Date | null;
   readonly url: string;
   /** Undefined for a large one, which is read when it is sent. */
   readonly body: Buffer | undefined;
@@ -43,6 +45,8 @@ export interface AttemptResult {
   readonly deliveryId: string;
   readonly webhookId: string;
   readonly epoch: number;
+  /** That of the claim. */
+  readonly dueAt: Date | null;
   readonly startedAt: Date;
   readonly durationMs: number;
   readonly responseStatus: number | null;

@@ -38,9 +38,10 @@ export async function exhaustDeliveries(tx: Tx, scope: Scope, webhookId: string,
 }
 
 /**
- * Records attempts, and that these endpoints answer: those that had failed get a clean record and are the result, the others are not written to.
- * A success stands whoever holds the lane by now; a failure is the word of the lane's holder only, so that a process that was stopped for longer
- * than its lease cannot undo what another has done since. Nothing but successes is not waited for on disk: what a crash of the server forgets is
+ * Records attempts, and that these endpoints answer: those that had failed get a clean record, the others are not written to. A success stands
+ * whoever holds the lane by now. A failure counts only from the lane's holder, so that a process that was stopped for longer than its lease cannot
+ * undo what another has done since. It counts only for the round that was claimed: a retry that was asked for meanwhile is still due. Gives the
+ * endpoints for which deliveries may wait: those that answer again, and those with a failure that does not count. Nothing but successes is not waited for on disk: what a crash of the server forgets is
  * sent again under the same ids.
  */
 export async function recordAttempts(
@@ -51,7 +52,7 @@ export async function recordAttempts(
 ): Promise<string[]> {
   if (results.length === 0) return [];
   const isRepeatable = results.every(isSuccess);
-  const cleared = await tx.rows(record, scope, [
+  const waiting = await tx.rows(record, scope, [
     results.map(({ webhookId }) => webhookId),
     results.map(({ deliveryId }) => deliveryId),
     results.map(({ epoch }) => epoch),
@@ -62,8 +63,9 @@ export async function recordAttempts(
     results.map(({ nextAttemptAt }) => nextAttemptAt),
     answering,
     isRepeatable,
+    results.map(({ dueAt }) => dueAt),
   ]);
-  return cleared.map(({ id }) => id);
+  return waiting.map(({ id }) => id);
 }
 
 /** A page of an endpoint's deliveries, newest first. */
@@ -165,8 +167,8 @@ const mostExhausted = 1_000;
 const record = scoped<{ id: string }>(
   'deliveries.record',
   `with result as (
-     select r.* from unnest($3::text[], $4::text[], $5::integer[], $6::timestamptz[], $7::integer[], $8::integer[], $9::text[], $10::timestamptz[])
-       as r (endpoint_id, id, epoch, started_at, duration_ms, response_status, error, next_attempt_at),
+     select r.* from unnest($3::text[], $4::text[], $5::integer[], $6::timestamptz[], $7::integer[], $8::integer[], $9::text[], $10::timestamptz[], $13::timestamptz[])
+       as r (endpoint_id, id, epoch, started_at, duration_ms, response_status, error, next_attempt_at, due_at),
        (select set_config('synchronous_commit', case when $12::boolean then 'off' else current_setting('synchronous_commit') end, true) as set) soon
       where soon.set is not null
    ), cleared as (
@@ -188,11 +190,14 @@ const record = scoped<{ id: string }>(
             delivered_at = case when r.error is null then r.started_at + r.duration_ms * interval '1 millisecond' else d.delivered_at end
        from result r
       where ${here('d')} and d.endpoint_id = r.endpoint_id and d.id = r.id and d.status = 'pending'
-        and (r.error is null or exists (
+        and (r.error is null or d.next_attempt_at is not distinct from r.due_at and exists (
           select 1 from webhooks.lanes l where ${here('l')} and l.endpoint_id = r.endpoint_id and l.epoch = r.epoch offset 0
         ))
+     returning d.id
    )
-   select id from cleared`,
+   select id from cleared
+   union
+   select r.endpoint_id from result r left join recorded d on d.id = r.id where r.error is not null and d.id is null`,
 );
 
 export function deliveryOfRow(row: DeliveryRow): Delivery {

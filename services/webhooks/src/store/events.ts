@@ -55,12 +55,12 @@ export async function findOldEvents(db: Db, before: Date, most: number): Promise
 }
 
 /**
- * Forgets these events of the account, with their deliveries and attempts, 2,000 deliveries at a time. True when there may be more: then the events are
- * still there.
+ * Forgets these events of the account, with their deliveries and attempts: 5,000 attempts and 2,000 deliveries at a time. True when there may be more:
+ * then the events are still there.
  */
 export async function purgeEvents(tx: Tx, scope: Scope, eventIds: readonly string[]): Promise<boolean> {
-  const gone = await tx.row(purgeDeliveries, scope, [eventIds, mostDeliveries]);
-  if (gone?.deliveries === BigInt(mostDeliveries)) return true;
+  const gone = await tx.row(purgeDeliveries, scope, [eventIds, mostDeliveries, mostAttempts]);
+  if (gone?.deliveries === BigInt(mostDeliveries) || gone?.attempts === BigInt(mostAttempts)) return true;
   await tx.execute(purge, scope, [eventIds]);
   return false;
 }
@@ -107,21 +107,33 @@ const findOld = unscoped<{ account_id: string; test_mode: boolean; id: string }>
   'events.old',
   'select account_id, test_mode, id from webhooks.old_events($1, $2)',
 );
-// With a thousand endpoints an event has a thousand deliveries, each with ten attempts and more: one statement for all of them would be ended by its time limit.
+// With a thousand endpoints an event has a thousand deliveries, and each has ten attempts for every retry that its account asked for: one statement for
+// all of them would be ended by its time limit. A delivery goes after its attempts, which are found by it.
 const mostDeliveries = 2_000;
-const purgeDeliveries = scoped<{ deliveries: bigint }>(
+const mostAttempts = 5_000;
+const purgeDeliveries = scoped<{ deliveries: bigint; attempts: bigint }>(
   'events.purge_deliveries',
   `with old as materialized (
      select endpoint_id, id from webhooks.deliveries where account_id = $1 and test_mode = $2 and event_id = any($3::text[]) limit $4
+   ), tried as materialized (
+     select a.delivery_id, a.started_at, a.epoch
+       from old
+      cross join lateral (
+        select a.delivery_id, a.started_at, a.epoch from webhooks.attempts a
+         where a.account_id = $1 and a.test_mode = $2 and a.delivery_id = old.id limit $5
+      ) a
+      limit $5
+   ), forgotten as (
+     delete from webhooks.attempts a using tried
+      where a.account_id = $1 and a.test_mode = $2
+        and a.delivery_id = tried.delivery_id and a.started_at = tried.started_at and a.epoch = tried.epoch
    ), gone as (
      delete from webhooks.deliveries d using old
       where d.account_id = $1 and d.test_mode = $2 and d.endpoint_id = old.endpoint_id and d.id = old.id
+        and (select count(*) from tried) < $5
      returning d.id
-   ), forgotten as (
-     delete from webhooks.attempts a using gone
-      where a.account_id = $1 and a.test_mode = $2 and a.delivery_id = gone.id
    )
-   select count(*) as deliveries from gone`,
+   select (select count(*) from gone) as deliveries, (select count(*) from tried) as attempts`,
 );
 const purge = scoped(
   'events.purge',

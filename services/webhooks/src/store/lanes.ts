@@ -49,6 +49,7 @@ export async function claimDeliveries(
     eventType: row.event_type,
     attempts: row.attempts,
     epoch: row.epoch,
+    dueAt: row.next_attempt_at,
     url: row.url,
     body: bodies.get(row.event_id),
     requestId: row.request_id,
@@ -120,6 +121,7 @@ interface ClaimedRow {
   event_type: string;
   attempts: number;
   epoch: number;
+  next_attempt_at: Date;
   url: string;
   body: Buffer | null;
   request_id: string;
@@ -163,7 +165,7 @@ const claim = scoped<ClaimedRow>(
       where ${here('l')} and l.endpoint_id = wanted.endpoint_id
      returning l.endpoint_id, l.epoch
    )
-   select due.id, due.endpoint_id, due.event_id, due.event_type, due.attempts, coalesce(taken.epoch, due.known_epoch) as epoch, due.url,
+   select due.id, due.endpoint_id, due.event_id, due.event_type, due.attempts, coalesce(taken.epoch, due.known_epoch) as epoch, due.next_attempt_at, due.url,
           case when octet_length(v.body) <= $11 then case when row_number() over (partition by v.id) = 1 then v.body else ''::bytea end end as body,
           v.request_id, v.traceparent
      from due

@@ -1,5 +1,6 @@
 import type { Scope } from '@eligo/postgres';
 import type { DeliveryInHand } from '../../domain/delivery.ts';
+import type { TargetChange } from '../../store/changed-targets.ts';
 import type { LaneRequest } from '../../store/lanes.ts';
 
 /** What this process has of one endpoint. */
@@ -17,6 +18,8 @@ export interface Lane {
   state: 'at_rest' | 'claiming' | 'releasing';
   /** Until when deliveries may be planned for it by a transaction that has not ended: it is not given up before, on the clock of performance.now(). */
   plannedUntil: number;
+  /** Whether its receiver answered that it is gone: nothing more is claimed or sent until that is recorded. */
+  isGone: boolean;
 }
 
 /** Bounds of what one process holds at once. */
@@ -115,7 +118,7 @@ export class Lanes {
     for (const { webhookId } of endpoints) {
       const lane = this.laneOf(scope, webhookId);
       const room = Math.min(left, most, this.limits.perEndpoint - lane.inHand.size);
-      if (room > 0 && !lane.dirty && lane.state === 'at_rest') {
+      if (room > 0 && !lane.dirty && !lane.isGone && lane.state === 'at_rest') {
         lane.plannedUntil = performance.now() + longestPlanMs;
         rooms.set(webhookId, room);
         left -= room;
@@ -158,7 +161,7 @@ export class Lanes {
       this.#ready.delete(share);
       for (const lane of share.ready) {
         share.ready.delete(lane);
-        const delivery = lane.waiting.shift();
+        const delivery = lane.isGone ? undefined : lane.waiting.shift();
         if (delivery === undefined) continue;
         lane.underWay += 1;
         share.underWay += 1;
@@ -210,6 +213,35 @@ export class Lanes {
     this.done(scope, lane.waiting.splice(0));
   }
 
+  /** Sends what waits for one URL of an endpoint to its present URL. Takes it out of hand, unsent, if the endpoint gets nothing more. */
+  redirect(scope: Scope, { webhookId, from, to }: TargetChange): void {
+    const lane = this.laneOf(scope, webhookId);
+    const waiting = lane.waiting.splice(0);
+    for (const delivery of waiting) {
+      if (delivery.url !== from) lane.waiting.push(delivery);
+      else if (to !== undefined) lane.waiting.push({ ...delivery, url: to });
+    }
+    if (to === undefined)
+      this.done(
+        scope,
+        waiting.filter(({ url }) => url === from),
+      );
+  }
+
+  /** Marks that the receiver of the lane answered that it is gone, and takes what waits out of hand, unsent. */
+  close(lane: Lane): void {
+    lane.isGone = true;
+    this.dropWaiting(lane.scope, lane.webhookId);
+  }
+
+  /** Marks that the answer is recorded. What came meanwhile is dropped and looked for anew: the endpoint may have been enabled again. */
+  reopen(scope: Scope, webhookId: string): void {
+    const lane = this.laneOf(scope, webhookId);
+    lane.isGone = false;
+    this.dropWaiting(scope, webhookId);
+    this.wake(scope, webhookId);
+  }
+
   /** Marks that the lane is given up until `released`, unless something of it is in hand, or is claimed or planned for it: then it is false. */
   releaseIdle(scope: Scope, webhookId: string): boolean {
     const lane = this.laneOf(scope, webhookId);
@@ -244,6 +276,7 @@ export class Lanes {
         dirty: false,
         state: 'at_rest',
         plannedUntil: 0,
+        isGone: false,
       };
       lanes.set(key, lane);
     }
@@ -260,7 +293,7 @@ export class Lanes {
   }
 
   #wants(lane: Lane): boolean {
-    return lane.dirty && lane.state === 'at_rest' && lane.inHand.size * 2 <= this.limits.perEndpoint;
+    return lane.dirty && !lane.isGone && lane.state === 'at_rest' && lane.inHand.size * 2 <= this.limits.perEndpoint;
   }
 
   #hold(share: Share, more: number): void {
@@ -269,7 +302,7 @@ export class Lanes {
   }
 
   #noteReady(share: Share, lane: Lane): void {
-    if (lane.waiting.length === 0 || lane.underWay >= this.limits.perEndpointUnderWay) return;
+    if (lane.isGone || lane.waiting.length === 0 || lane.underWay >= this.limits.perEndpointUnderWay) return;
     share.ready.add(lane);
     this.#ready.add(share);
   }

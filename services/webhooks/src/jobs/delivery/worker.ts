@@ -5,13 +5,14 @@ import { currentRequest } from '@eligo/rpc';
 import { type Clock, newId } from '@eligo/values';
 import { type Claim, claimDeliveries } from '../../actions/claim-deliveries.ts';
 import { recordAttempts } from '../../actions/record-attempts.ts';
+import { renewLanes } from '../../actions/renew-lanes.ts';
 import type { Sender } from '../../context.ts';
 import { judgeAttempt } from '../../domain/attempt.ts';
 import { type AttemptResult, type DeliveryInHand, isSuccess } from '../../domain/delivery.ts';
 import { breakerThreshold } from '../../domain/health.ts';
 import { signatureHeader } from '../../domain/signature.ts';
 import { findEvent } from '../../store/events.ts';
-import { type LaneRequest, releaseLanes, renewLanes } from '../../store/lanes.ts';
+import { type LaneRequest, releaseLanes } from '../../store/lanes.ts';
 import { type Lane, type LaneLimits, Lanes, laneKey, scopeKey } from './lanes.ts';
 import type { Poster } from './post.ts';
 import { Recorder } from './recorder.ts';
@@ -129,16 +130,21 @@ export class DeliveryWorker implements Sender {
     await this.#release([...this.#holding.values()]);
   }
 
-  // A slow receiver's lane is in use for longer than a lease. Others may have planned for a lane that is never at rest: it is claimed for as well.
+  // A slow receiver's lane is in use for longer than a lease, and its endpoint may be changed or deleted meanwhile. Others may have planned for a lane
+  // that is never at rest: it is claimed for as well.
   async #renew(): Promise<void> {
     const { database, clock } = this.#options;
     const inUse = this.#lanes.all().filter(({ inHand }) => inHand.size > 0);
-    await this.#forEachScope(inUse, (scope, own) => {
+    await this.#forEachScope(inUse, async (scope, own) => {
       // Whatever is planned from now on has a greater id than this.
       const next = newId('delivery');
-      const lanes = own.map(({ webhookId, inHand }) => ({ webhookId, oldest: oldestOf(inHand, next) }));
+      const lanes = own.map(({ webhookId, inHand, waiting }) => {
+        return { webhookId, oldest: oldestOf(inHand, next), urls: [...new Set(waiting.map(({ url }) => url))] };
+      });
       const claimant = { owner: this.owner, at: clock.now(), leaseMs: this.leaseMs };
-      return withTx(database, scope, (tx) => renewLanes(tx, scope, lanes, claimant));
+      const { waiting, changes } = await renewLanes(database, scope, lanes, claimant);
+      for (const change of changes) this.#lanes.redirect(scope, change);
+      return waiting;
     });
   }
 
@@ -196,7 +202,7 @@ export class DeliveryWorker implements Sender {
   // Changes the lanes of each account in a transaction of its own, and wakes those that it answers: something waits for them.
   async #forEachScope<Lane extends HeldLane>(
     lanes: readonly Lane[],
-    change: (scope: Scope, own: readonly Lane[]) => Promise<string[]>,
+    change: (scope: Scope, own: readonly Lane[]) => Promise<readonly string[]>,
   ): Promise<void> {
     for (const own of Map.groupBy(lanes, ({ scope }) => scopeKey(scope)).values()) {
       const [first] = own;
@@ -278,6 +284,7 @@ export class DeliveryWorker implements Sender {
       const result = judgeAttempt(delivery, outcome, { startedAt, durationMs, random: random() });
       await failpoint?.('webhooks.deliver.after_send');
       onAttempt?.(result);
+      if (result.gone) this.#lanes.close(lane);
       this.#recorder.record(lane.scope, result);
     } catch (error) {
       onError(error, 'sending a delivery');
@@ -317,9 +324,10 @@ export class DeliveryWorker implements Sender {
     for (let attempt = 1; ; attempt++) {
       try {
         const work = { results, freedLanes: this.#lanes.releasedBy(scope, results) };
-        const { failing, waiting } = await recordAttempts(database, scope, work, clock.now(), this.owner);
+        const { failing, waiting, disabled } = await recordAttempts(database, scope, work, clock.now(), this.owner);
         for (const webhookId of work.freedLanes) this.#holding.delete(laneKey(scope, webhookId));
         this.wake(scope, waiting);
+        for (const webhookId of disabled) this.#lanes.dropWaiting(scope, webhookId);
         this.#noteFailures(scope, results, failing);
         break;
       } catch (error) {
@@ -329,6 +337,7 @@ export class DeliveryWorker implements Sender {
         await new Promise((resolve) => setTimeout(resolve, 100 * 2 ** attempt));
       }
     }
+    for (const { gone, webhookId } of results) if (gone) this.#lanes.reopen(scope, webhookId);
     this.#lanes.done(scope, results);
     this.#pumpSoon();
   }
