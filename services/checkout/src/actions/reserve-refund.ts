@@ -4,6 +4,7 @@ import { Failure } from '@eligo/failures';
 import { commitBehind, type Scope, type Tx, withTx } from '@eligo/postgres';
 import type { Context } from '../context.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
+import type { Session } from '../domain/session.ts';
 import { findIntent } from '../store/payment-intents.ts';
 import {
   loadPaidCards,
@@ -72,12 +73,12 @@ async function reserve(
   const intent =
     reservation.paymentIntentId === null ? undefined : await findIntent(tx, scope, reservation.paymentIntentId);
   if (reservation.paymentIntentId !== null && intent === undefined) throw new Failure('payment_intent_not_found');
-  if (intent !== undefined && intent.status !== 'succeeded') throw new Failure('payment_intent_not_succeeded');
   const sessionId = reservation.sessionId ?? intent?.sessionId ?? null;
   const subject = await loadSubject(tx, scope, refundId, sessionId, intent);
   const { refunded, standing } = subject;
   const session = refunded?.session;
   if (sessionId !== null && session === undefined) throw new Failure('checkout_session_not_found');
+  if (intent !== undefined && !isRefundable(intent, session)) throw new Failure('payment_intent_not_succeeded');
 
   if (standing.isReserved) return answerEarlier(tx, scope, refundId, subject);
   // No client waits for a call that comes after its id was closed.
@@ -99,6 +100,12 @@ async function reserve(
   await written;
   wakeRelayAfterCommit(tx);
   return reserved;
+}
+
+// Of a session that is complete, the rest of a hold is only to be voided: Eligo refunds a letter fee to one of two cards at that moment.
+function isRefundable({ status, amountReceivedCents }: PaymentIntent, session: Session | undefined): boolean {
+  if (status === 'succeeded') return true;
+  return status === 'requires_capture' && amountReceivedCents > 0 && session?.status === 'complete';
 }
 
 // What is read travels behind the lock, in one round trip, and is seen as of when the lock is held.

@@ -26,7 +26,7 @@ export interface SettledConfirm {
 /**
  * Records the success of a confirm, or of a payment on the page with one card, from what its claim has read, in one transaction and one round trip, which it shares with others that
  * succeed at the same time: attempt, intent, charge, ledger entry, lines, session, locks, events, and the plan, or the answer under the key. Undefined, with
- * nothing written, for a hold, which opens letters, and when the session has changed since or the attempt is settled.
+ * nothing written, for a hold, which opens letters, for a session whose letter fee is to be settled, and when the session has changed since or the attempt is settled.
  */
 export async function settleConfirmed(
   context: Context,
@@ -35,7 +35,7 @@ export async function settleConfirmed(
   verdict: Extract<ProcessorVerdict, { kind: 'succeeded' }>,
   claimed: ClaimedCharge,
 ): Promise<SettledConfirm | undefined> {
-  if (verdict.capturable) return undefined;
+  if (verdict.capturable || claimed.session.letterFeeStatus === 'pending') return undefined;
   const at = attempt.actingAt;
   const charge = { chargeId: newId('charge'), processorChargeId: verdict.chargeId, at };
   const intent: PaymentIntent = {

@@ -2,55 +2,43 @@ import { create } from '@bufbuild/protobuf';
 import { append } from '@eligo/events';
 import type { Scope, Tx } from '@eligo/postgres';
 import { type RefundRequested, RefundRequestedSchema } from '@eligo/proto/events/v1/events';
-import { letterFeeOfPaid } from '../domain/letter-fee.ts';
-import { paidLines } from '../domain/paid-lines.ts';
-import type { PaymentIntent } from '../domain/payment-intent.ts';
+import { type CapturedLetterFee, capturedLetterFee, letterFeeOfPaid } from '../domain/letter-fee.ts';
 import type { Session } from '../domain/session.ts';
 import { lettersOfSession } from '../store/letters.ts';
-import { findIntents } from '../store/payment-intents.ts';
+import { loadSessionLines } from '../store/session-lines.ts';
 
 /**
- * The session, which is becoming complete, with its letter fee settled. A fee that was paid without an approved letter is refunded once: because an ordinary
- * card paid for everything and nothing was reviewed, or because every letter was denied and another card paid for their lines. The command is in this
- * transaction, under its own operation id. The caller holds the session's row and saves it.
+ * The session, which is becoming complete, with its letter fee settled. What was captured of a fee without an approved letter is refunded once: because an
+ * ordinary card paid for everything and nothing was reviewed, or because every letter was denied and another card paid for their lines. The command is in this
+ * transaction, under its own operation id. The caller holds the session's row and saves it, and has sent the statements that note what was captured of its lines.
  */
 export async function settleLetterFee(tx: Tx, scope: Scope, session: Session, at: Date): Promise<Session> {
   if (session.letterFeeStatus !== 'pending') return session;
-  const letters = [...(await lettersOfSession(tx, scope, session.id)).values()];
+  const [letters, lines] = await Promise.all([
+    lettersOfSession(tx, scope, session.id),
+    loadSessionLines(tx, scope, session.id),
+  ]);
   // Its own: one that the customer had before was reviewed for another session.
-  const reviews = letters.flatMap(({ sessionId, status }) => (sessionId === session.id ? [status] : []));
-  const letterFeeStatus = letterFeeOfPaid(session, reviews);
-  if (letterFeeStatus !== 'refunded') return { ...session, letterFeeStatus };
-  if (reviews.length === 0) {
-    await requestRefund(tx, scope, session, at, { case: 'sessionId', value: session.id }, 'letter_not_needed');
-    return { ...session, letterFeeStatus };
-  }
-  const payer = await payerOfFee(tx, scope, session);
-  // A confirm takes the eligible part alone, which the fee of a denied letter is not in.
-  if (payer === undefined) return { ...session, letterFeeStatus: 'canceled' };
-  await requestRefund(tx, scope, session, at, { case: 'paymentIntentId', value: payer.id }, 'letter_denied');
+  const reviews = [...letters.values()].flatMap(({ sessionId, status }) => (sessionId === session.id ? [status] : []));
+  const fee = capturedLetterFee(session, lines);
+  const letterFeeStatus = letterFeeOfPaid(session, reviews, fee);
+  if (letterFeeStatus === 'refunded') await requestRefund(tx, scope, session, fee, reviews.length > 0, at);
   return { ...session, letterFeeStatus };
 }
 
-// The card that paid the lines of the denied letters, and with them the fee.
-async function payerOfFee(tx: Tx, scope: Scope, session: Session): Promise<PaymentIntent | undefined> {
-  const intents = await findIntents(tx, scope, session.paymentIntentIds);
-  return intents.find(
-    (intent) =>
-      intent.amountReceivedCents >= (session.letterFeeCents ?? 0) &&
-      intent.amountReceivedCents > 0 &&
-      paidLines(session, intent) !== 'eligible',
-  );
-}
-
+// Without a review one card has paid everything. The lines of denied letters were paid by one card, and a health card may have paid others.
 async function requestRefund(
   tx: Tx,
   scope: Scope,
-  { id, letterFeeCents }: Session,
+  { id }: Session,
+  { remainingCents, paymentIntentId }: CapturedLetterFee,
+  isReviewed: boolean,
   at: Date,
-  subject: RefundRequested['subject'],
-  reason: 'letter_not_needed' | 'letter_denied',
 ): Promise<void> {
+  const subject: RefundRequested['subject'] =
+    isReviewed && paymentIntentId !== null
+      ? { case: 'paymentIntentId', value: paymentIntentId }
+      : { case: 'sessionId', value: id };
   await append(tx, {
     ...scope,
     type: 'command.refund',
@@ -61,8 +49,8 @@ async function requestRefund(
       value: create(RefundRequestedSchema, {
         operationId: `letter-fee:${id}`,
         subject,
-        amountCents: BigInt(letterFeeCents ?? 0),
-        reason,
+        amountCents: BigInt(remainingCents),
+        reason: isReviewed ? 'letter_denied' : 'letter_not_needed',
       }),
     },
   });

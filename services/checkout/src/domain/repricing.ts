@@ -68,8 +68,11 @@ export function takesPromoCodes({ mode, details }: Pick<Session, 'mode' | 'detai
   return details.allowPromotionCodes === true && (mode === 'payment' || mode === 'subscription');
 }
 
-// The fee for letters is the last one, where there is one.
-function feesOf(session: Session): { partner: readonly SessionFee[]; letterFeeCents: Cents } {
+/** The fees of a session that the partner gave, and the fee for its letters, which is the last one where there is one. */
+export function feesOf(session: Pick<Session, 'fees' | 'letterFeeStatus' | 'letterFeeCents'>): {
+  partner: readonly SessionFee[];
+  letterFeeCents: Cents;
+} {
   const { fees, letterFeeStatus } = session;
   const letterFeeCents = session.letterFeeCents ?? cents(0);
   if (letterFeeStatus === null || (letterFeeStatus === 'pending' && letterFeeCents === 0)) {

@@ -8,8 +8,8 @@ export type CaptureMethod = 'automatic' | 'manual';
 
 /**
  * What has become of the fee for the review of a session's letters: `pending` until the session ends; `paid` with its cards; `refunded` where no card needed a
- * letter, so that nothing was reviewed, or where each was denied and another card paid; `canceled` where the session ends without a payment, as after a denied letter; `waived` by a letter that the
- * customer had.
+ * letter, so that nothing was reviewed, or where each was denied and another card paid; `canceled` where nothing of it is captured, as after a denied letter, or where the
+ * shop has refunded it with its lines; `waived` by a letter that the customer had.
  */
 export type LetterFeeStatus = 'pending' | 'paid' | 'refunded' | 'canceled' | 'waived';
 

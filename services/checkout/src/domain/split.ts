@@ -92,7 +92,8 @@ function subtotalOf({ unitAmountCents, quantity }: PricedLine, index: number): C
   return bounded(unitAmountCents * quantity, [String(index), 'quantity']);
 }
 
-function spreadEach(amounts: readonly Cents[], nets: readonly Cents[]): Cents[] {
+/** Each line's part of fees that are spread one by one over the net amounts of all lines. */
+export function spreadEach(amounts: readonly Cents[], nets: readonly Cents[]): Cents[] {
   const sums = nets.map(() => cents(0));
   for (const amount of amounts) {
     for (const [i, part] of allocate(amount, nets).entries()) sums[i] = bounded(at(sums, i) + part, []);
