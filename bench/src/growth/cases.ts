@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { allRoutes, type Route } from '@eligo/contract';
 import { type ExampleReferences, exampleBody, type SeededRecords } from '@eligo/gateway/probes';
-import type { IdKind } from '@eligo/values';
+import { type IdKind, timeOfId } from '@eligo/values';
 import { requestText } from '../requests.ts';
 import { copyOf } from './multiply.ts';
 
@@ -94,6 +94,11 @@ const pagination = new Set(['limit', 'offset', 'ending_before']);
 
 const today = () => new Date().toISOString().slice(0, 10);
 
+// Copies have the times of what they were made of: of these ranges, one leaves out all of them, and the other one those of the later sessions.
+const aMinuteAgo = () => new Date(Date.now() - 60_000).toISOString();
+const timeOfSession = (own: Own) =>
+  timeOfId('checkout_session', own('checkout_session'))?.toISOString() ?? missing('the time of a session');
+
 /** A value of each filter, made of the records of a copy; behind a route's id where the name alone does not say it. */
 const filterValues: Readonly<Record<string, (own: Own) => string>> = {
   // A value that hardly any record has is what an index is for.
@@ -126,11 +131,11 @@ const filterValues: Readonly<Record<string, (own: Own) => string>> = {
   'reports.reconciliation to': today,
   payment_intent: (own) => own('payment_intent'),
   checkout_session: (own) => own('checkout_session'),
-  created_gt: () => '2026-01-01T00:00:00Z',
-  created_gte: () => '2026-01-01T00:00:00Z',
-  created_lt: () => '2099-01-01T00:00:00Z',
-  created_lte: () => '2099-01-01T00:00:00Z',
-  created: () => '2026-01-01T00:00:00Z',
+  created_gt: aMinuteAgo,
+  created_gte: aMinuteAgo,
+  created_lt: timeOfSession,
+  created_lte: timeOfSession,
+  created: aMinuteAgo,
   event_type: () => 'customer.created',
   invoice_ids: (own) => own('invoice'),
 };

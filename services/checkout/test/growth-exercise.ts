@@ -1,5 +1,6 @@
 import type { ChargingFixture } from './charging-fixture.ts';
 import { exerciseCaptures } from './growth-captures.ts';
+import { exerciseDatedLists } from './growth-dated.ts';
 import { exerciseJobs } from './growth-jobs.ts';
 import { exerciseLists } from './growth-lists.ts';
 import { exercisePayments, exerciseTroubledPayments } from './growth-payments.ts';
@@ -10,6 +11,7 @@ import { exerciseRecords } from './growth-records.ts';
 export async function exerciseCheckout(fixture: ChargingFixture): Promise<void> {
   await exerciseRecords(fixture);
   await exerciseLists(fixture);
+  await exerciseDatedLists(fixture);
   await exercisePayments(fixture);
   await exerciseTroubledPayments(fixture);
   await exerciseCaptures(fixture);

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { fillTables, seededEvents, seededId, seededKeys, seededRows, type TestDatabase } from '@eligo/testkit';
+import { datedSessions } from './growth-dated.ts';
 
 /** The hash of what was sent under every seeded key. */
 export const keyHash = createHash('sha256').update('k').digest();
@@ -38,6 +39,7 @@ function statements(each: number): string[] {
        case when n % 20 = 3 then now() - interval '1 hour' - n * interval '1 second' else now() + interval '1 day' end, at, array['fpi_' || id],
        case when n % 50 = 0 then array['fdp_' || id] else '{}' end,
        case when heavy then '${seededId('fsub', 1)}' when n % 4 = 0 then 'fsub_' || id end ${many}`,
+    ...datedSessions(each),
     `session_lines (${scope}, session_id, id, position, price_id, product_id, quantity, unit_amount_cents, amount_subtotal_cents,
        amount_discount_cents, amount_tax_cents, amount_shipping_cents, amount_fee_cents, amount_total_cents, amount_eligible_cents,
        eligibility_class, eligibility_rule, eligibility_rule_version, rationale, payment_intent_id)
