@@ -274,6 +274,7 @@ grant select, update on outbox_pruned to eligo_finder;
 
 create table outbox_queue (
   event_id text collate "C" not null,
+  queued_again_at timestamp(3) with time zone,
   constraint outbox_queue_pkey PRIMARY KEY (event_id)
 );
 grant delete, insert, select on outbox_queue to eligo_catalog;
@@ -366,6 +367,7 @@ CREATE INDEX prices_by_product ON catalog.prices USING btree (account_id, test_m
 CREATE INDEX prices_listed ON catalog.prices USING btree (account_id, test_mode, listing, price_id);
 CREATE UNIQUE INDEX prices_lookup_key ON catalog.prices USING btree (account_id, test_mode, lookup_key) WHERE (lookup_key IS NOT NULL);
 CREATE INDEX prices_metadata_tokens ON catalog.prices USING gin (metadata_tokens(account_id, test_mode, listing, metadata)) WITH (fastupdate=off) WHERE (metadata <> '{}'::jsonb);
+CREATE INDEX prices_own_by_product ON catalog.prices USING btree (account_id, test_mode, product_id, price_id) WHERE ((listing = 'active'::text) AND (NOT inline));
 CREATE INDEX prices_pending ON catalog.prices USING btree (created_at) WHERE (pending AND inline);
 CREATE TRIGGER prices_deleted_pending BEFORE DELETE ON catalog.prices FOR EACH ROW WHEN ((NOT old.pending)) EXECUTE FUNCTION refuse_unless_pending();
 CREATE TRIGGER prices_immutable BEFORE UPDATE ON catalog.prices FOR EACH ROW WHEN ((((((((old.unit_amount_cents IS DISTINCT FROM new.unit_amount_cents) OR (old.recurring_interval IS DISTINCT FROM new.recurring_interval)) OR (old.recurring_interval_count IS DISTINCT FROM new.recurring_interval_count)) OR (old.trial_period_days IS DISTINCT FROM new.trial_period_days)) OR (old.product_id IS DISTINCT FROM new.product_id)) OR (old.created_at IS DISTINCT FROM new.created_at)) OR (old.inline IS DISTINCT FROM new.inline))) EXECUTE FUNCTION refuse_change();
@@ -826,9 +828,12 @@ AS $function$
           where p.minute > now() - make_interval(days => outbox_days, mins => 1)),
         (select min(r.after_event_id) from outbox_repairs r where r.finished_at is null)
       ), '~') into kept_from;
-    -- Of the oldest rows alone: those that are not old enough end the search.
-    with oldest as (
-      select o.event_id, o.created_at, o.published_at from outbox o where o.event_id < kept_from order by o.event_id limit batch
+    -- Of the oldest rows alone, and of a batch of them only if one of the first is old.
+    with first as (
+      select o.created_at from outbox o where o.event_id < kept_from order by o.event_id limit 100
+    ), oldest as (
+      select o.event_id, o.created_at, o.published_at from outbox o where o.event_id < kept_from order by o.event_id
+      limit (select case when bool_or(f.created_at < now() - make_interval(days => outbox_days)) then batch else 0 end from first f)
     ), gone as (
       delete from outbox o using oldest where o.event_id = oldest.event_id
         and oldest.created_at < now() - make_interval(days => outbox_days)

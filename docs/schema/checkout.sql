@@ -649,6 +649,7 @@ grant select, update on outbox_pruned to eligo_finder;
 
 create table outbox_queue (
   event_id text collate "C" not null,
+  queued_again_at timestamp(3) with time zone,
   constraint outbox_queue_pkey PRIMARY KEY (event_id)
 );
 grant delete, insert, select on outbox_queue to eligo_checkout;
@@ -1379,6 +1380,7 @@ CREATE INDEX sessions_by_subscription ON checkout.sessions USING btree (account_
 CREATE INDEX sessions_disputed ON checkout.sessions USING btree (account_id, test_mode, id) WHERE (dispute_ids <> '{}'::text[]);
 CREATE INDEX sessions_due ON checkout.sessions USING btree (expires_at) WHERE ((status = 'open'::text) AND (test_clock_id IS NULL));
 CREATE INDEX sessions_due_by_clock ON checkout.sessions USING btree (account_id, test_mode, test_clock_id, expires_at) WHERE ((status = 'open'::text) AND (test_clock_id IS NOT NULL));
+CREATE INDEX sessions_out_of_time ON checkout.sessions USING btree (account_id, test_mode, created_at, id) WHERE (NOT id_tells_time(id, created_at));
 CREATE CONSTRAINT TRIGGER check_session_money AFTER UPDATE OF amount_received_cents, amount_refunded_cents ON checkout.sessions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.amount_received_cents IS DISTINCT FROM new.amount_received_cents) OR (old.amount_refunded_cents IS DISTINCT FROM new.amount_refunded_cents))) EXECUTE FUNCTION check_session_money();
 CREATE CONSTRAINT TRIGGER check_session_sums AFTER INSERT ON checkout.sessions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_session_sums();
 CREATE TRIGGER guard_session BEFORE INSERT OR UPDATE ON checkout.sessions FOR EACH ROW EXECUTE FUNCTION guard_session();
@@ -3065,6 +3067,14 @@ end $function$;
 alter function hold_turns(at timestamp with time zone, after_account text, after_mode boolean, most integer) owner to eligo_finder;
 grant execute on function hold_turns(at timestamp with time zone, after_account text, after_mode boolean, most integer) to eligo_checkout;
 
+CREATE OR REPLACE FUNCTION checkout.id_tells_time(id text, created_at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ((id ~ '^fcs_[0-7][0-9a-hjkmnp-tv-z]{25}$'::text) AND (abs(((((((((((((strpos('0123456789abcdefghjkmnpqrstvwxyz'::text, substr(id, 5, 1)) - 1) * '35184372088832'::bigint) + ((strpos('0123456789abcdefghjkmnpqrstvwxyz'::text, substr(id, 6, 1)) - 1) * '1099511627776'::bigint)) + ((strpos('0123456789abcdefghjkmnpqrstvwxyz'::text, substr(id, 7, 1)) - 1) * '34359738368'::bigint)) + ((strpos('0123456789abcdefghjkmnpqrstvwxyz'::text, substr(id, 8, 1)) - 1) * (1073741824)::bigint)) + ((strpos('0123456789abcdefghjkmnpqrstvwxyz'::text, substr(id, 9, 1)) - 1) * (33554432)::bigint)) + ((strpos('0123456789abcdefghjkmnpqrstvwxyz'::text, substr(id, 10, 1)) - 1) * (1048576)::bigint)) + ((strpos('0123456789abcdefghjkmnpqrstvwxyz'::text, substr(id, 11, 1)) - 1) * (32768)::bigint)) + ((strpos('0123456789abcdefghjkmnpqrstvwxyz'::text, substr(id, 12, 1)) - 1) * (1024)::bigint)) + ((strpos('0123456789abcdefghjkmnpqrstvwxyz'::text, substr(id, 13, 1)) - 1) * (32)::bigint)) + ((strpos('0123456789abcdefghjkmnpqrstvwxyz'::text, substr(id, 14, 1)) - 1) * (1)::bigint)) - (floor((EXTRACT(epoch FROM (created_at - '1970-01-01 00:00:00+00'::timestamp with time zone)) * (1000)::numeric)))::bigint)) <= 10000));
+alter function id_tells_time(id text, created_at timestamp with time zone) owner to eligo_owner;
+grant execute on function id_tells_time(id text, created_at timestamp with time zone) to eligo_checkout;
+
 CREATE OR REPLACE FUNCTION checkout.is_charging(in_account text, in_test_mode boolean, session text)
  RETURNS boolean
  LANGUAGE sql
@@ -3338,9 +3348,12 @@ AS $function$
           where p.minute > now() - make_interval(days => outbox_days, mins => 1)),
         (select min(r.after_event_id) from outbox_repairs r where r.finished_at is null)
       ), '~') into kept_from;
-    -- Of the oldest rows alone: those that are not old enough end the search.
-    with oldest as (
-      select o.event_id, o.created_at, o.published_at from outbox o where o.event_id < kept_from order by o.event_id limit batch
+    -- Of the oldest rows alone, and of a batch of them only if one of the first is old.
+    with first as (
+      select o.created_at from outbox o where o.event_id < kept_from order by o.event_id limit 100
+    ), oldest as (
+      select o.event_id, o.created_at, o.published_at from outbox o where o.event_id < kept_from order by o.event_id
+      limit (select case when bool_or(f.created_at < now() - make_interval(days => outbox_days)) then batch else 0 end from first f)
     ), gone as (
       delete from outbox o using oldest where o.event_id = oldest.event_id
         and oldest.created_at < now() - make_interval(days => outbox_days)

@@ -277,6 +277,7 @@ grant select, update on outbox_pruned to eligo_finder;
 
 create table outbox_queue (
   event_id text collate "C" not null,
+  queued_again_at timestamp(3) with time zone,
   constraint outbox_queue_pkey PRIMARY KEY (event_id)
 );
 grant delete, insert, select on outbox_queue to eligo_gateway;
@@ -492,9 +493,12 @@ AS $function$
           where p.minute > now() - make_interval(days => outbox_days, mins => 1)),
         (select min(r.after_event_id) from outbox_repairs r where r.finished_at is null)
       ), '~') into kept_from;
-    -- Of the oldest rows alone: those that are not old enough end the search.
-    with oldest as (
-      select o.event_id, o.created_at, o.published_at from outbox o where o.event_id < kept_from order by o.event_id limit batch
+    -- Of the oldest rows alone, and of a batch of them only if one of the first is old.
+    with first as (
+      select o.created_at from outbox o where o.event_id < kept_from order by o.event_id limit 100
+    ), oldest as (
+      select o.event_id, o.created_at, o.published_at from outbox o where o.event_id < kept_from order by o.event_id
+      limit (select case when bool_or(f.created_at < now() - make_interval(days => outbox_days)) then batch else 0 end from first f)
     ), gone as (
       delete from outbox o using oldest where o.event_id = oldest.event_id
         and oldest.created_at < now() - make_interval(days => outbox_days)
