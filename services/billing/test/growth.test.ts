@@ -8,6 +8,7 @@ import {
   seededId,
   statementsNotRun,
   type TestDatabase,
+  vacuumDeleted,
 } from '@eligo/testkit';
 import { cents, newId } from '@eligo/values';
 import { beforeAll, expect, test } from 'vitest';
@@ -273,7 +274,7 @@ async function runRareStatus({ database }: Fixture, place: TestDatabase): Promis
   await place.admin(
     `set local session_replication_role = replica; delete from billing.subscriptions where status <> 'active'`,
   );
-  await place.admin('vacuum (analyze) billing.subscriptions');
+  await vacuumDeleted(place, ['billing.subscriptions']);
   for (let times = 0; times < 8; times += 1) {
     await listSubscriptions(database, scope, { limit: 10 }, { status: 'past_due' });
   }

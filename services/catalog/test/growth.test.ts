@@ -6,6 +6,7 @@ import {
   seededAccount,
   seededId,
   type TestDatabase,
+  vacuumDeleted,
 } from '@eligo/testkit';
 import { beforeAll, expect, test } from 'vitest';
 import { catalogService } from '../src/service.ts';
@@ -90,7 +91,7 @@ async function run(place: TestDatabase): Promise<void> {
   await place.admin(
     `set local session_replication_role = replica; ${tables.map((table) => `delete from ${table} where not active`).join('; ')}`,
   );
-  await place.admin(`vacuum (analyze) ${tables.join(', ')}`);
+  await vacuumDeleted(place, tables);
   const first = { limit: 10, offset: 0, ...nobody };
   for (let times = 0; times < 8; times += 1) {
     await listProducts(database, scope, first, { active: false, clientReferenceId: undefined, metadata: {} });

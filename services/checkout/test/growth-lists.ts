@@ -1,4 +1,4 @@
-import { seededId } from '@eligo/testkit';
+import { seededId, vacuumDeleted } from '@eligo/testkit';
 import { listCharges } from '../src/store/charges.ts';
 import { listCustomers } from '../src/store/customers.ts';
 import { listLetters } from '../src/store/letters.ts';
@@ -43,7 +43,10 @@ export async function exerciseRareValues({ database, scope, test }: ChargingFixt
      delete from checkout.letters where status <> 'approved'; delete from checkout.payment_links where not active;
      update checkout.customers set email = 'till@example.com'; update checkout.sessions set customer_email = 'till@example.com'`,
   );
-  await test.admin('vacuum (analyze) checkout.letters, checkout.payment_links, checkout.customers, checkout.sessions');
+  await vacuumDeleted(
+    test,
+    ['letters', 'payment_links', 'customers', 'sessions'].map((table) => `checkout.${table}`),
+  );
   const page = { limit: 10 };
   for (let times = 0; times < 8; times += 1) {
     await listLetters(database, scope, page, { customerId: undefined, sessionId: undefined, status: 'denied' });
