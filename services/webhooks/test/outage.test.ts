@@ -156,9 +156,14 @@ describe('a dead endpoint and one that never answers', () => {
       const begun = performance.now();
       const before = shop.received.length;
       await on.consume(refundEvent(scope));
+      let looksAt = begun + 1_000;
       while (shop.received.length < before + healthy) {
         await new Promise((resolve) => setTimeout(resolve, 1));
         expect(performance.now() - begun).toBeLessThan(20_000);
+        if (performance.now() < looksAt) continue;
+        // An attempt that a stalled machine lets time out is tried again when it is due: nothing else looks here.
+        await on.worker.sweep();
+        looksAt += 1_000;
       }
       takes.push(performance.now() - begun);
     }
