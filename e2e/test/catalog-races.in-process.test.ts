@@ -74,6 +74,18 @@ describe('the catalog, by public requests that arrive at once', () => {
       expect((await create(of(2))).status).toBe(422);
     });
 
+    it('leaves the earlier session open where another code is refused than the one that it redeemed [D1.1]', async () => {
+      const { discounts, redeemed } = await once();
+      const key = { 'idempotency-key': newId('request') };
+      const line_items = [{ price: shop.eligiblePriceId, quantity: 1 }];
+      const first = await create({ line_items, discounts }, key);
+      const refused = await create({ line_items, discounts: [{ promo_code: 'mistyped' }] }, key);
+      expect(refused.status).toBe(422);
+      const path = `/v1/checkout/sessions/${text(sessionOf(first), 'checkout_session_id')}`;
+      expect(record((await api.get(path)).body, 'checkout_session').status).toBe('open');
+      expect(await redeemed()).toBe(1);
+    });
+
     it('answers ten equal requests at once under one key with one session [D1.1]', async () => {
       const { discounts, redeemed } = await once();
       const key = { 'idempotency-key': newId('request') };

@@ -58,8 +58,8 @@ export async function createSession(context: Context, call: Call, request: Sessi
       const created = await createOnce(context, call, request, query);
       if (created !== undefined) return created;
     } catch (error) {
-      const under = { query, requestHash: key?.requestHash };
-      if (attempt > 0 || !(await givesBackRedemptions(context, call, error, under))) throw error;
+      const refused = { query, requestHash: key?.requestHash, discounts: request.cart.discounts };
+      if (attempt > 0 || !(await givesBackRedemptions(context, call, error, refused))) throw error;
     }
   }
   throw keyInUse();
