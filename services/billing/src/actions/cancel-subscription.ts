@@ -10,6 +10,7 @@ import type { Invoice } from '../domain/invoice.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { loadInvoiceCharges } from '../store/invoice-charges.ts';
 import { findInvoice } from '../store/invoices.ts';
+import { intentsOfInvoices } from '../store/paid-invoices.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { askAwaited, isAwaited } from './ask-awaited.ts';
@@ -71,10 +72,7 @@ async function readTakenBack(
   scope: Scope,
   subscription: Subscription | undefined,
 ): Promise<TakenBack> {
-  const invoiceId = subscription?.latestInvoiceId ?? '';
-  const intents = (await loadInvoiceCharges(database, scope, invoiceId)).flatMap((charge) =>
-    charge.status === 'succeeded' && charge.paymentIntentId !== null ? [charge.paymentIntentId] : [],
-  );
+  const intents = await intentsOfInvoices(database, scope, [subscription?.latestInvoiceId ?? '']);
   if (intents.length < 2) return nothingTakenBack;
   const takenBack = await Promise.all(
     intents.map(async (id): Promise<[string, Cents]> => {
