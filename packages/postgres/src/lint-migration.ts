@@ -15,6 +15,7 @@ export type MigrationRule =
   | 'set-not-null'
   | 'index-locks-table'
   | 'concurrently-in-transaction'
+  | 'not-repeatable'
   | 'constraint-scans-table'
   | 'unique-constraint-locks-table'
   | 'type-change-rewrites'
@@ -37,6 +38,7 @@ export function lintMigration(migration: Migration): MigrationFinding[] {
     const found = [
       ...clausesOf(bare, around).map((clause) => clauseFinding(clause, migration)),
       statementFinding(bare, around),
+      migration.noTransaction && !repeatable.test(bare) ? notRepeatable : undefined,
     ];
     for (const finding of found)
       if (finding !== undefined) findings.push({ migration: migration.id, line, ...finding });
@@ -55,6 +57,15 @@ interface Surroundings {
   readonly migration: Migration;
   isFresh(table: string): boolean;
 }
+
+/** What a file without a transaction may contain: after a failure or a crash it runs again from its first statement. */
+const repeatable =
+  /^(create (unique )?index concurrently if not exists|drop index concurrently if exists|reindex|vacuum|analyze)\b/;
+
+const notRepeatable: Finding = {
+  rule: 'not-repeatable',
+  message: 'without a transaction, use `if not exists` or `if exists`; put other statements into a file of their own',
+};
 
 const createdTable = /^create (?:unlogged )?table (?:if not exists )?([\w."]+)/;
 const alteredTable = /^alter table (?:if exists )?(?:only )?([\w."]+) (.*)$/;

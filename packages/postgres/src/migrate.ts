@@ -3,6 +3,7 @@ import { connectionTo } from './connection-tls.ts';
 import { sqlState } from './errors.ts';
 import { expectLargeAccounts } from './expect-large-accounts.ts';
 import { type Migration, type MigrationSource, readMigrations } from './migration-source.ts';
+import { isIndexAsStated } from './repeated-index.ts';
 import { splitStatements } from './sql-text.ts';
 
 /**
@@ -154,7 +155,9 @@ async function applyOutsideTransaction(
   options: MigrateOptions,
 ): Promise<void> {
   await dropInvalidIndexes(client, migration, options.schema);
-  for (const { text } of splitStatements(named(client, migration.sql, options))) await client.query(text);
+  for (const { text } of splitStatements(named(client, migration.sql, options))) {
+    if (!(await isIndexAsStated(client, text))) await client.query(text);
+  }
   await record(client, migration);
 }
 

@@ -41,6 +41,17 @@ describe('the linter finds', () => {
     expect(lint(sql)).toEqual([`${rule}@1`]);
   });
 
+  test.each([
+    'create index concurrently i on t (c);',
+    'create unique index concurrently i on t (c);',
+    'create index concurrently on t (c);',
+    'drop index concurrently i;',
+    'insert into t values (1);',
+    'create table n (a int);',
+  ])('without a transaction: %s', (sql) => {
+    expect(lint(`-- eligo: no-transaction\n${sql}`)).toEqual(['not-repeatable@2']);
+  });
+
   test('what stands among other clauses and lines', () => {
     expect(
       lint(
@@ -61,7 +72,8 @@ describe('the linter lets pass', () => {
     'alter table t validate constraint k;',
     'alter table t add constraint k unique using index i;',
     'alter table t drop constraint k;',
-    '-- eligo: no-transaction\ncreate index concurrently i on t (c);',
+    '-- eligo: no-transaction\ncreate index concurrently if not exists i on t (c);\ndrop index concurrently if exists j;',
+    '-- eligo: no-transaction\nvacuum t;',
     '-- eligo: contract\nalter table t drop column c;',
     '-- eligo: contract\nalter table t rename column a to b;',
     "comment on table t is 'drop table t; lock table t';",

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { dumpSchema, type MigrateOptions, migrate } from '../src/index.ts';
 import { type TestDatabase, testDatabase } from './support.ts';
 
@@ -109,6 +109,74 @@ test('an index is created concurrently outside a transaction, also after an atte
     `${schema}.a`,
   ]);
   expect(invalid).toEqual([]);
+});
+
+const noTransaction = '-- eligo: no-transaction\n';
+
+/** A connection that holds a table's exclusive lock until it rolls back. */
+async function locked(table: string): Promise<pg.Client> {
+  const holder = new pg.Client(on.adminUrl);
+  await holder.connect();
+  onTestFinished(() => holder.end());
+  await holder.query(`begin; lock table ${schema}.${table} in access exclusive mode`);
+  return holder;
+}
+
+const indexes = () =>
+  on.admin(
+    `select c.relname as name, c.oid from pg_index i join pg_class c on c.oid = i.indexrelid
+      where c.relnamespace = to_regnamespace($1) and c.relname <> 'migrations_pkey' and i.indisvalid order by 1`,
+    [schema],
+  );
+
+test('a file outside a transaction goes on after the index that it built before its next statement timed out', async () => {
+  await files({ '0001_a.sql': 'create table a (x int); create table b (x int);' });
+  await run();
+  await files({
+    '0002_index.sql': `${noTransaction}create index concurrently a_x on ${schema}.a (x);
+      -- The second one.
+      create unique index concurrently b_x on :"schema".b
+        (x) where x > 0;`,
+  });
+  const holder = await locked('b');
+  await expect(run({ lockTimeoutMs: 100, lockAttempts: 2 })).rejects.toThrow(
+    'made/0002_index.sql: canceling statement due to lock timeout',
+  );
+  const [built] = await indexes();
+  expect(built?.name).toBe('a_x');
+  await holder.query('rollback');
+  expect((await run()).applied).toEqual(['made/0002_index.sql']);
+  expect(await indexes()).toEqual([built, expect.objectContaining({ name: 'b_x' })]);
+});
+
+test('a file outside a transaction whose process died before the record is completed by the next run, drops too', async () => {
+  await files({ '0001_a.sql': 'create table a (x int); create index old_x on a (x); create index "Old" on a (x);' });
+  await run();
+  const text = `create index concurrently "New" on a (x); drop index concurrently ${schema}.old_x; drop index concurrently "Old"`;
+  await files({ '0002_index.sql': noTransaction + text });
+  for (const statement of text.replace('on a', `on ${schema}.a`).replace(' "Old"', ` ${schema}."Old"`).split(';')) {
+    await on.admin(statement);
+  }
+  const before = await indexes();
+  expect(before.map(({ name }) => name)).toEqual(['New']);
+  expect((await run()).applied).toEqual(['made/0002_index.sql']);
+  expect(await indexes()).toEqual(before);
+});
+
+test('an index of the same name in another schema, on another table or of another kind stands for nothing', async () => {
+  await files({ '0001_a.sql': 'create table a (x int); create table b (x int);' });
+  await run();
+  const first = schema;
+  await on.admin(`create index taken on ${first}.b (x)`);
+  schema = `${first}_other`;
+  await on.admin(`create schema ${schema} authorization eligo_owner`);
+  await files({ '0002_index.sql': `${noTransaction}create index concurrently taken on a (x);` });
+  expect((await run()).applied).toEqual(['made/0001_a.sql', 'made/0002_index.sql']);
+  expect((await indexes()).map(({ name }) => name)).toEqual(['taken']);
+  schema = first;
+  await expect(run()).rejects.toThrow('relation "taken" already exists');
+  await files({ '0002_index.sql': `${noTransaction}create unique index concurrently taken on b (x);` });
+  await expect(run()).rejects.toThrow('relation "taken" already exists');
 });
 
 test('who waits for a table lets the queries behind it pass, and tries again', async () => {
