@@ -35,6 +35,11 @@ test('what is available is paid out at midnight, and a payout lists what it took
   expect(all.map(({ type }) => type)).toEqual(['payout', 'refund', 'charge', 'charge']);
   expect(all.map(({ source }) => source)).toEqual(expect.arrayContaining([id, one, other]));
   expect(all.reduce((sum, { net }) => sum + net, 0)).toBe(0);
+  for (const currency of ['usd', 'cad']) {
+    const ofCurrency = currency === 'usd' ? all.length : 0;
+    expect((await stripe.balanceTransactions.list({ payout: id, currency })).data).toHaveLength(ofCurrency);
+    expect((await stripe.balanceTransactions.list({ currency })).data).toHaveLength(ofCurrency);
+  }
   await advance(2 * day);
   const paid = await stripe.payouts.retrieve(id, { expand: ['balance_transaction'] });
   expect(paid).toMatchObject({ status: 'paid', balance_transaction: { type: 'payout', amount: -1_632, fee: 0 } });

@@ -1,13 +1,15 @@
 import { cents, given, sumCents } from '@eligo/values';
 import type Stripe from 'stripe';
 import type { Caller } from './call.ts';
-import { balanceTransactionFacts, payoutFacts } from './facts.ts';
+import { balanceTransactionFacts, isInDollars, payoutFacts } from './facts.ts';
 import type { BalanceOutcome, BalanceTransactionPage, PayoutOutcome } from './outcomes.ts';
 import type { ProcessorPort } from './port.ts';
 import { withoutDecline } from './without-decline.ts';
 
 /** The most that the processor gives at once. */
 const page = 100;
+/** That of the books. */
+const currency = 'usd';
 
 type BalanceCall =
   | 'retrieveBalance'
@@ -33,7 +35,7 @@ export function balanceCalls({
         ({ available, pending }) => ({
           kind: 'found',
           amountCents: sumCents(
-            [...available, ...pending].flatMap(({ amount, currency }) => (currency === 'usd' ? [cents(amount)] : [])),
+            [...available, ...pending].flatMap((part) => (part.currency === currency ? [cents(part.amount)] : [])),
           ),
         }),
       ).then(withoutDecline),
@@ -51,7 +53,7 @@ export function balanceCalls({
         (request) => {
           const created = { gte: unixSeconds(from), ...given({ lt: before && unixSeconds(before) }) };
           return stripe.balanceTransactions.list(
-            { created, limit: page, ...given({ starting_after: after }) },
+            { created, currency, limit: page, ...given({ starting_after: after }) },
             request,
           );
         },
@@ -70,7 +72,7 @@ export function balanceCalls({
         options,
         (request) =>
           stripe.balanceTransactions.list(
-            { payout: payoutId, limit: page, ...given({ starting_after: after }) },
+            { payout: payoutId, currency, limit: page, ...given({ starting_after: after }) },
             request,
           ),
         pageFacts,
@@ -79,7 +81,8 @@ export function balanceCalls({
 }
 
 function pageFacts({ data, has_more }: Stripe.ApiList<Stripe.BalanceTransaction>): BalanceTransactionPage {
-  return { kind: 'page', transactions: data.map(balanceTransactionFacts), hasMore: has_more };
+  const transactions = data.map(balanceTransactionFacts).filter(isInDollars);
+  return { kind: 'page', transactions, hasMore: has_more, lastId: data.at(-1)?.id };
 }
 
 function unixSeconds(at: Date): number {

@@ -210,7 +210,8 @@ export function disputeFacts(dispute: Stripe.Dispute): DisputeFacts {
     balanceTransactionIds: dispute.balance_transactions.flatMap((transaction) => idOf(transaction) ?? []),
     movements: dispute.balance_transactions
       .filter((transaction) => typeof transaction === 'object')
-      .map(balanceTransactionFacts),
+      .map(balanceTransactionFacts)
+      .filter(isInDollars),
   };
 }
 
@@ -247,6 +248,7 @@ export function balanceTransactionFacts(transaction: Stripe.BalanceTransaction):
   return {
     balanceTransactionId: transaction.id,
     type: transaction.type,
+    currency: transaction.currency,
     amountCents: cents(transaction.amount),
     feeCents: cents(transaction.fee),
     applicationFeeCents: sumCents(
@@ -259,6 +261,11 @@ export function balanceTransactionFacts(transaction: Stripe.BalanceTransaction):
     reportingCategory: transaction.reporting_category,
     createdAt: new Date(transaction.created * 1_000),
   };
+}
+
+/** Whether a movement was on the balance that the books are about. */
+export function isInDollars({ currency }: BalanceTransactionFacts): boolean {
+  return currency === 'usd';
 }
 
 function idOf(reference: string | { id: string } | null | undefined): string | undefined {

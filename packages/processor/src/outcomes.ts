@@ -232,6 +232,8 @@ export type DisputeOutcome = (DisputeFacts & { readonly kind: 'found' }) | Rejec
 export interface BalanceTransactionFacts {
   readonly balanceTransactionId: string;
   readonly type: string;
+  /** Of the balance that it moved, which may be another than that of the payment. */
+  readonly currency: string;
   readonly amountCents: Cents;
   readonly feeCents: Cents;
   /** The part of the fee that an application took. */
@@ -270,8 +272,11 @@ export type BalanceOutcome = { readonly kind: 'found'; readonly amountCents: Cen
 /** A page of movements on the balance, newest first; more follow unless it is the last. */
 export interface BalanceTransactionPage {
   readonly kind: 'page';
+  /** Those in US dollars: an account can have a balance in each of several currencies, and Eligo's books are in one. */
   readonly transactions: readonly BalanceTransactionFacts[];
   readonly hasMore: boolean;
+  /** The last one that the processor listed, in whatever currency: the next page begins behind it. Undefined when it listed none. */
+  readonly lastId: string | undefined;
 }
 
 export type BalanceTransactionOutcome =

@@ -243,7 +243,7 @@ export interface ProcessorPort {
   /** The account's balance in US dollars. */
   retrieveBalance(call?: CallOptions): Promise<BalanceOutcome>;
   retrieveBalanceTransaction(id: string, call?: CallOptions): Promise<BalanceTransactionOutcome>;
-  /** A page of the movements on the account's balance, newest first. */
+  /** A page of the movements on the account's balance in US dollars, newest first. */
   listBalanceTransactions(
     query: BalanceTransactionQuery,
     call?: CallOptions,

@@ -69,7 +69,14 @@ function retrieveBalance(parameters: Parameters) {
 function listTransactions(parameters: Parameters) {
   const query = { ...pageQuery(parameters), parent: parameters.text('source') };
   const payout = parameters.text('payout');
+  const currency = parameters.text('currency');
   parameters.finish();
+  // Its balances are in US dollars alone.
+  if (currency !== undefined && currency !== 'usd')
+    return () =>
+      listShape<'balance_transaction'>('/v1/balance_transactions', { records: [], hasMore: false }, (record) =>
+        shape('balance_transaction', record),
+      );
   if (payout !== undefined) return (call: Call) => transactionsOf(call, payout, query);
   return (call: Call) =>
     listShape('/v1/balance_transactions', call.records.page('balance_transaction', call.account, query), (record) =>

@@ -57,8 +57,8 @@ async function noteAll(
     const movements = listed.transactions.map(({ balanceTransactionId, createdAt }) => {
       return { processorTransactionId: balanceTransactionId, createdAt };
     });
-    after = movements.at(-1)?.processorTransactionId ?? after;
-    const isNoted = !listed.hasMore || movements.length === 0;
+    after = listed.lastId ?? after;
+    const isNoted = !listed.hasMore || listed.lastId === undefined;
     const isPosted = await withTx(context.database, scope, async (tx) => {
       // Counted first: a movement that is posted after the count is either noted with the others, or waits for the next look.
       const areAllPosted = (await countAwaited(tx, scope, claimed.processorAccount, movements)) === 0;
@@ -76,7 +76,7 @@ async function noteAll(
 // The processor lists what an automatic payout took, and nothing of another.
 function onlyItself({ balanceTransactionId, createdAt }: PayoutFacts) {
   const transactions = balanceTransactionId === undefined ? [] : [{ balanceTransactionId, createdAt }];
-  return { kind: 'page' as const, transactions, hasMore: false };
+  return { kind: 'page' as const, transactions, hasMore: false, lastId: balanceTransactionId };
 }
 
 function pauseMs({ looks }: ClaimedPayout): number {

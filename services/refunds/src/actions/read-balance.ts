@@ -57,7 +57,7 @@ export async function readBalance(
       return storeListed(tx, scope, feed.processorAccount, listed.transactions.map(movementOf));
     });
     for (const { createdAt } of listed.transactions) if (createdAt > newest) newest = createdAt;
-    after = listed.transactions.at(-1)?.balanceTransactionId;
+    after = listed.lastId;
     if (!listed.hasMore || after === undefined) {
       return save(progress(claimed, before, newest, stored > 0));
     }
