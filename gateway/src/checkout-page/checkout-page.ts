@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { PageShop, PageView } from '@eligo/contract';
 import { Failure } from '@eligo/failures';
-import type { PageSubject, PageTokens, ProcessTurns, ServiceContext } from '@eligo/service';
+import type { MeteredWork, PageSubject, PageTokens, ProcessTurns, ServiceContext } from '@eligo/service';
 import type { AccountOf } from '../accounts/find-account-of-page.ts';
 import type { Exchange } from '../api.ts';
 import type { BodyBudget } from '../http/body-budget.ts';
@@ -208,8 +208,12 @@ async function answerCall<Calls>(
     const body = methods.includes('POST') ? await readPageBody(request, bodies, accountId) : undefined;
     const mayPay = () => limits.allowsPayment(request, subject.id);
     const page = { subject, shop: account.shop, call: { caller, requestId, traceparent } };
-    return here.meter.run({ caller: { accountId, testMode }, isDear: false }, () => answer(calls, page, body, mayPay));
+    return here.meter.run(workOf(subject), () => answer(calls, page, body, mayPay));
   });
+}
+
+function workOf({ accountId, testMode }: PageSubject): MeteredWork {
+  return { caller: { accountId, testMode }, isDear: false, wholeFor: 'budgets' };
 }
 
 // A page's body is small and parsed at once: nothing of its bytes is kept.
@@ -253,8 +257,8 @@ async function lookForDocument(
   const caller = callerFor({ accountId, testMode, scopes: ['checkout_sessions_read'] });
   const call = { caller, requestId, traceparent, timeoutMs: lookTimeoutMs };
   try {
-    const work = { caller: { accountId, testMode }, isDear: false };
-    return await here.neighbors.during(subject, () => here.meter.run(work, () => calls.look({ subject, shop, call })));
+    const look = () => calls.look({ subject, shop, call });
+    return await here.neighbors.during(subject, () => here.meter.run(workOf(subject), look));
   } catch (error) {
     if (error instanceof Failure) return undefined;
     throw error;

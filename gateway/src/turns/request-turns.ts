@@ -139,7 +139,7 @@ export class RequestTurns {
     const isBodyDear = isLarge && !hasDearTurn;
     const isDear = hasDearTurn || readsMuch(route) || this.neighbors.yields(caller);
     const line = hasDearTurn ? this.large : isDear ? this.#counted : this.#small;
-    const work = { caller, isDear };
+    const work: MeteredWork = { caller, isDear, wholeFor: 'budgets' };
     const begun = (leave: Leave) => new Turn(this, work, { leave, hasDearTurn, isBodyDear });
     const entered = enterPresent(this.neighbors, caller, line);
     return entered instanceof Promise ? entered.then(begun) : begun(entered);

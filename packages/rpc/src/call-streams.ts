@@ -16,6 +16,7 @@ import { errorFromStatus, hasNotBegun } from './error-from-status.ts';
 import { errorFromWire } from './failure-bytes.ts';
 import { bufferOf, carryPath } from './grpc-names.ts';
 import type { CallMetadata } from './metadata.ts';
+import { type TellWorked, tellUs } from './tell-worked.ts';
 
 /** A unary call, encoded. */
 export interface EncodedCall {
@@ -26,6 +27,7 @@ export interface EncodedCall {
   readonly timeoutMs: number;
   /** What ends the call before its answer. */
   readonly parent: Cancellation | AbortSignal | undefined;
+  readonly tellWorked: TellWorked | undefined;
 }
 
 /** Sends a call by itself. */
@@ -148,6 +150,7 @@ const bridgedBreakMs = 500;
 interface Waiting {
   readonly resolve: (answer: Uint8Array) => void;
   readonly reject: (error: unknown) => void;
+  readonly tellWorked: TellWorked | undefined;
 }
 
 class CallStream {
@@ -174,7 +177,7 @@ class CallStream {
   }
 
   send(call: EncodedCall): Promise<Uint8Array> {
-    const { path, metadata, request, timeoutMs, parent } = call;
+    const { path, metadata, request, timeoutMs, parent, tellWorked } = call;
     this.#lastId += 1;
     const id = this.#lastId;
     return new Promise((resolve, reject) => {
@@ -193,6 +196,7 @@ class CallStream {
         stopListening?.();
       };
       this.#waiting.set(id, {
+        tellWorked,
         resolve: (answer) => {
           finish();
           resolve(answer);
@@ -204,7 +208,7 @@ class CallStream {
       });
       this.#calls.push(
         create(CarriedCallSchema, {
-          ...{ id, path, request, timeoutMs: Math.max(1, Math.ceil(timeoutMs)) },
+          ...{ id, path, request, timeoutMs: Math.max(1, Math.ceil(timeoutMs)), isMeasured: tellWorked !== undefined },
           credential: metadata['eligo-credential'],
           caller: metadata['eligo-caller'],
           requestId: metadata['eligo-request-id'],
@@ -259,7 +263,12 @@ class CallStream {
   }
 
   #take({ answers, isClosing }: AnswerBatch): void {
-    for (const { id, outcome } of answers) this.#settle(id, (waiting) => settleBy(waiting, outcome));
+    for (const { id, outcome, workedUs } of answers) {
+      this.#settle(id, (waiting) => {
+        tellUs(waiting.tellWorked, workedUs);
+        settleBy(waiting, outcome);
+      });
+    }
     if (isClosing) this.#retire();
     else this.#halfCloseWhenDone();
     this.#call.startRead();

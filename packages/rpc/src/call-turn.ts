@@ -1,6 +1,7 @@
 import type { DescMethod, Message } from '@bufbuild/protobuf';
 import type { Call } from './call.ts';
 import type { StreamHandler } from './implement.ts';
+import type { TellWorked } from './tell-worked.ts';
 
 /** The turn of one call. */
 export interface CallTurn {
@@ -8,35 +9,53 @@ export interface CallTurn {
   readonly entered: (() => void) | Promise<() => void> | undefined;
   /** Runs a step of the call's handler. */
   readonly run: <Result>(step: () => Result) => Result;
+  /** For how long the call was worked on, by those that it called, too: milliseconds, undefined where it is not known. */
+  readonly workedMs?: (() => number | undefined) | undefined;
 }
 
-/** Gives an admitted call its turn: undefined when nothing is to be known of it. May throw, which refuses the call. */
-export type TakeTurn = (method: DescMethod, call: Call) => CallTurn | undefined;
+/**
+ * Gives an admitted call its turn: undefined when nothing is to be known of it. May throw, which refuses the call. Of one that `isMeasured` the caller wants to know for how
+ * long it is worked on.
+ */
+export type TakeTurn = (method: DescMethod, call: Call, isMeasured: boolean) => CallTurn | undefined;
 
 /** Answers a unary call in its turn. */
 export async function inTurn<Answer>(
   turn: CallTurn | undefined,
   call: Call,
   answer: () => Promise<Answer>,
+  tellWorked: TellWorked | undefined,
 ): Promise<Answer> {
   if (turn === undefined) return answer();
   const leave = await beginning(turn, call);
   try {
     return await turn.run(answer);
   } finally {
+    tell(turn, tellWorked);
     leave?.();
   }
 }
 
 /** The handler of a stream, which has its turn from the first message to the last. */
-export function streamInTurn(takeTurn: TakeTurn, method: DescMethod, handler: StreamHandler): StreamHandler {
+export function streamInTurn(
+  takeTurn: TakeTurn,
+  method: DescMethod,
+  handler: StreamHandler,
+  tellWorked: TellWorked | undefined,
+): StreamHandler {
   return (request, call) => {
-    const turn = takeTurn(method, call);
-    return turn === undefined ? handler(request, call) : answersInTurn(turn, request, call, handler);
+    const turn = takeTurn(method, call, tellWorked !== undefined);
+    return turn === undefined ? handler(request, call) : answersInTurn(turn, request, call, handler, tellWorked);
   };
 }
 
-async function* answersInTurn(turn: CallTurn, request: Message, call: Call, handler: StreamHandler) {
+async function* answersInTurn(
+  turn: CallTurn,
+  request: Message,
+  call: Call,
+  handler: StreamHandler,
+  tellWorked: TellWorked | undefined,
+) {
   const leave = await beginning(turn, call);
   const answers = turn.run(() => handler(request, call)[Symbol.asyncIterator]());
   try {
@@ -46,9 +65,15 @@ async function* answersInTurn(turn: CallTurn, request: Message, call: Call, hand
       yield step.value;
     }
   } finally {
+    tell(turn, tellWorked);
     leave?.();
     await answers.return?.();
   }
+}
+
+function tell({ workedMs }: CallTurn, tellWorked: TellWorked | undefined): void {
+  const worked = workedMs?.();
+  if (worked !== undefined) tellWorked?.(worked);
 }
 
 async function beginning({ entered }: CallTurn, call: Call): Promise<(() => void) | undefined> {

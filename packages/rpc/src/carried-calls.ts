@@ -1,4 +1,4 @@
-import { create, type DescMethod, fromBinary, type Message, toBinary } from '@bufbuild/protobuf';
+import { create, type DescMethod, fromBinary, type Message, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
 import {
   AnswerBatchSchema,
@@ -18,7 +18,8 @@ import { wireFieldsOf } from './failure-bytes.ts';
 import { bufferOf, pathOf } from './grpc-names.ts';
 import type { CallMetadata } from './metadata.ts';
 import { readRequest } from './read-request.ts';
-import type { RpcServer } from './server.ts';
+import type { Incoming, RpcServer } from './server.ts';
+import { usOf } from './tell-worked.ts';
 
 /** Serves the calls that arrive in shared streams. Each is a call of its own: admitted, limited, canceled and accounted for by itself. */
 export class CarriedCalls {
@@ -113,26 +114,35 @@ class ServedCalls {
     const { id, timeoutMs } = carried;
     const cancellation = new Cancellation(Math.min(timeoutMs, maxTimeoutMs));
     this.#inFlight.set(id, cancellation);
-    this.#answerOf(carried, cancellation, begin)
+    let workedUs: number | undefined;
+    const tellWorked = (workedMs: number) => {
+      workedUs = usOf(workedMs);
+    };
+    const incoming = {
+      metadata: metadataOf(carried),
+      cancellation,
+      ...(carried.isMeasured && { tellWorked }),
+    };
+    this.#answerOf(carried, incoming, begin)
       .then(
-        (value) => this.#answer(id, { case: 'answer', value }, value.length),
-        (error) => this.#answer(id, { case: 'error', value: callErrorOf(error) }, 0),
+        (value) => this.#answer({ id, outcome: { case: 'answer', value }, workedUs }, value.length),
+        (error) => this.#answer({ id, outcome: { case: 'error', value: callErrorOf(error) }, workedUs }, 0),
       )
       .finally(() => this.#finish(id));
   }
 
-  async #answerOf(carried: CarriedCall, cancellation: Cancellation, begin: Promise<void>): Promise<Uint8Array> {
+  async #answerOf(carried: CarriedCall, incoming: Incoming, begin: Promise<void>): Promise<Uint8Array> {
     await begin;
     const method = this.#methods.get(carried.path);
     if (method === undefined) throw new ConnectError('There is no such method', Code.Unimplemented);
     const request = readRequest(method, carried.request);
     const encode = (answer: Message) => encodeMessage(method.output, answer);
-    return this.#server.unary(method, request, { metadata: metadataOf(carried), cancellation }, encode);
+    return this.#server.unary(method, request, incoming, encode);
   }
 
-  #answer(id: number, outcome: CarriedAnswer['outcome'], bytes: number): void {
+  #answer(answer: MessageInitShape<typeof CarriedAnswerSchema>, bytes: number): void {
     if (this.#isOver) return;
-    this.#answers.push(create(CarriedAnswerSchema, { id, outcome }));
+    this.#answers.push(create(CarriedAnswerSchema, answer));
     this.#answerBytes += bytes;
     if (this.#answerBytes > mostBytesTogether) this.#flush();
     else this.#flushSoon();

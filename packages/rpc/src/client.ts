@@ -18,6 +18,7 @@ import { headerOfMetadata, type TransportHeader } from './metadata.ts';
 import { componentOf } from './policy.ts';
 import { currentRequest, newRequestId } from './request-context.ts';
 import { backOff, mayRetry, RetryBudget } from './retry.ts';
+import { type TellWorked, toldOfWork } from './tell-worked.ts';
 import { endCallSpan, type OpenSpan, startCallSpan, type Tracer } from './tracing.ts';
 
 /** One method as its caller sees it. Rejects with the callee's Failure, or with a ConnectError for an error of the call itself. */
@@ -36,6 +37,8 @@ export type Client<Service extends DescService> = {
 export interface ClientOptions {
   /** Runs before each call and may throw: the refusal to call inside a transaction. */
   readonly beforeCall?: (() => void) | undefined;
+  /** Gives who is to be told for how long the callee of the call that begins now works: undefined if nobody is. */
+  readonly tellWorked?: (() => TellWorked | undefined) | undefined;
   /** Set only when traces are on. */
   readonly tracer?: Tracer | undefined;
 }
@@ -72,7 +75,7 @@ function unaryMethod<I extends DescMessage, O extends DescMessage>(caller: Calle
     const span = tracer && startCallSpan(tracer, 'client', method, call.traceparent);
     const deadlineAt = performance.now() + timeoutOf(call);
     const header = headerOf(caller, call, span);
-    const contextValues = parentOf(call);
+    const contextValues = contextOf(call, caller.tellWorked?.());
     for (let retries = 0; ; retries += 1) {
       try {
         if (retries > 0) await backOff(retries - 1, call.signal);
@@ -112,7 +115,14 @@ async function* readStream<I extends DescMessage, O extends DescMessage>(
     const header = headerOf(caller, call, span);
     const input = single(request);
     const signal = ownSignal(call);
-    const response = await caller.transport.stream(method, signal, timeoutMs, header, input, parentOf(call));
+    const response = await caller.transport.stream(
+      method,
+      signal,
+      timeoutMs,
+      header,
+      input,
+      contextOf(call, caller.tellWorked?.()),
+    );
     yield* response.message;
   } catch (caught) {
     error = caught;
@@ -136,9 +146,10 @@ function ownSignal(call: CallOptions): AbortSignal | undefined {
   return call instanceof ReceivedCall ? undefined : call.signal;
 }
 
-function parentOf(call: CallOptions): ContextValues | undefined {
+function contextOf(call: CallOptions, tellWorked?: TellWorked): ContextValues | undefined {
   const parent = cancellationOf(call);
-  return parent && createContextValues().set(parentCancellation, parent);
+  if (parent === undefined && tellWorked === undefined) return undefined;
+  return createContextValues().set(parentCancellation, parent).set(toldOfWork, tellWorked);
 }
 
 function headerOf(caller: Caller, call: CallOptions, span: OpenSpan | undefined): TransportHeader {

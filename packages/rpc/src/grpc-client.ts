@@ -9,16 +9,18 @@ import {
   Metadata,
   type ServiceError,
   status as Status,
+  type StatusObject,
 } from '@grpc/grpc-js';
 import { defaultTimeoutMs } from './call.ts';
 import { CallStreams, type EncodedCall } from './call-streams.ts';
 import { type Cancellation, whenCancelled } from './cancellation.ts';
 import { decodeMessage, encodeMessage, maxCarriedBytes } from './codec.ts';
 import { errorFromStatus } from './error-from-status.ts';
-import { asBytes, bufferOf, pathOf } from './grpc-names.ts';
+import { asBytes, bufferOf, measuredHeader, pathOf, workedTrailer } from './grpc-names.ts';
 import { parentCancellation } from './in-process.ts';
 import { type CallMetadata, readMetadata } from './metadata.ts';
 import { onlyMessage } from './only-message.ts';
+import { type TellWorked, tellUs, toldOfWork } from './tell-worked.ts';
 import type { WatchedCertificate } from './watched-certificate.ts';
 
 /** A transport to one peer, which may be several instances behind one name. */
@@ -58,6 +60,7 @@ export function grpcTransport(options: {
         request: encodeMessage(method.input, input),
         timeoutMs: timeoutMs ?? defaultTimeoutMs,
         parent: parentOf(signal, contextValues),
+        tellWorked: contextValues?.get(toldOfWork),
       });
       const message = decodeMessage(method.output, answer);
       return { stream: false, service: method.parent, method, message, header: new Headers(), trailer: new Headers() };
@@ -65,7 +68,8 @@ export function grpcTransport(options: {
     async stream(method, signal, timeoutMs, header, input, contextValues) {
       const request = encodeMessage(method.input, await onlyMessage(input));
       const parent = parentOf(signal, contextValues);
-      const message = readStream(channel, method, parent, timeoutMs, readMetadata(header), request);
+      const tellWorked = contextValues?.get(toldOfWork);
+      const message = readStream(channel, method, parent, timeoutMs, readMetadata(header), tellWorked, request);
       return { stream: true, service: method.parent, method, message, header: new Headers(), trailer: new Headers() };
     },
     close() {
@@ -102,19 +106,20 @@ const channelOptions = {
 // caller's CPU time for a hop and is not used here.
 function sendAlone(
   channel: ReturnType<Client['getChannel']>,
-  { path, metadata, request, timeoutMs, parent }: EncodedCall,
+  { path, metadata, request, timeoutMs, parent, tellWorked }: EncodedCall,
 ): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     let stopListening: (() => void) | undefined;
     const call = channel.createCall(path, deadlineOf(timeoutMs), null, null, undefined);
     let answer: Buffer | undefined;
-    call.start(metadataOf(metadata), {
+    call.start(metadataOf(metadata, tellWorked), {
       onReceiveMetadata: nothing,
       onReceiveMessage(message: Buffer) {
         answer = message;
       },
       onReceiveStatus(status) {
         stopListening?.();
+        tellStatus(tellWorked, status);
         if (status.code === Status.OK && answer !== undefined) resolve(answer);
         else reject(errorFromStatus(status));
       },
@@ -137,6 +142,7 @@ async function* readStream<I extends DescMessage, O extends DescMessage>(
   parent: Cancellation | AbortSignal | undefined,
   timeoutMs: number | undefined,
   metadata: CallMetadata,
+  tellWorked: TellWorked | undefined,
   request: Uint8Array,
 ): AsyncGenerator<MessageShape<O>> {
   let cancelled: ConnectError | undefined;
@@ -145,11 +151,12 @@ async function* readStream<I extends DescMessage, O extends DescMessage>(
     asBytes,
     asBytes,
     bufferOf(request),
-    metadataOf(metadata),
+    metadataOf(metadata, tellWorked),
     { deadline: deadlineOf(timeoutMs) },
   );
   // A canceled call reports its end even when its reader is gone.
   call.on('error', nothing);
+  if (tellWorked !== undefined) call.once('status', (status: StatusObject) => tellStatus(tellWorked, status));
   const stopListening =
     parent &&
     whenCancelled(parent, (reason) => {
@@ -173,12 +180,18 @@ function parentOf(
   return contextValues?.get(parentCancellation) ?? signal;
 }
 
-function metadataOf(metadata: CallMetadata): Metadata {
+function metadataOf(metadata: CallMetadata, tellWorked: TellWorked | undefined): Metadata {
   const made = new Metadata();
+  if (tellWorked !== undefined) made.set(measuredHeader, 'yes');
   for (const [name, value] of Object.entries(metadata)) {
     if (value !== undefined) made.set(name, value);
   }
   return made;
+}
+
+function tellStatus(tellWorked: TellWorked | undefined, { metadata }: StatusObject): void {
+  const [workedUs] = tellWorked === undefined ? [] : metadata.get(workedTrailer);
+  if (typeof workedUs === 'string' && /^\d{1,12}$/.test(workedUs)) tellUs(tellWorked, Number(workedUs));
 }
 
 function deadlineOf(timeoutMs: number | undefined): number {

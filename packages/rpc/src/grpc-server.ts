@@ -16,10 +16,11 @@ import { Cancellation, callerDisconnected } from './cancellation.ts';
 import { CarriedCalls } from './carried-calls.ts';
 import { encodeMessage, maxCarriedBytes } from './codec.ts';
 import { wireFieldsOf } from './failure-bytes.ts';
-import { asBytes, bufferOf, carryPath, failureTrailer, pathOf } from './grpc-names.ts';
+import { asBytes, bufferOf, carryPath, failureTrailer, measuredHeader, pathOf, workedTrailer } from './grpc-names.ts';
 import { metadataBy } from './metadata.ts';
 import { readRequest } from './read-request.ts';
 import type { Incoming, RpcServer } from './server.ts';
+import { usOf } from './tell-worked.ts';
 import type { WatchedCertificate } from './watched-certificate.ts';
 
 /** A gRPC server that accepts calls. */
@@ -92,12 +93,13 @@ const listenerOptions = {
 
 function unaryHandler(server: RpcServer, method: DescMethod) {
   const encode = (answer: Message) => bufferOf(encodeMessage(method.output, answer));
-  const answerOf = async (call: ServerUnaryCall<Buffer, Buffer>) =>
-    server.unary(method, readRequest(method, call.request), incomingOf(call), encode);
+  const answerOf = async (call: ServerUnaryCall<Buffer, Buffer>, trailers: Metadata) =>
+    server.unary(method, readRequest(method, call.request), incomingOf(call, trailers), encode);
   return (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => {
-    answerOf(call).then(
-      (answer) => callback(null, answer),
-      (error) => callback(statusOf(error)),
+    const trailers = new Metadata();
+    answerOf(call, trailers).then(
+      (answer) => callback(null, answer, trailers),
+      (error) => callback(statusOf(error, trailers)),
     );
   };
 }
@@ -105,25 +107,31 @@ function unaryHandler(server: RpcServer, method: DescMethod) {
 function streamHandler(server: RpcServer, method: DescMethod) {
   const encode = (answer: Message) => bufferOf(encodeMessage(method.output, answer));
   return async (call: ServerWritableStream<Buffer, Buffer>) => {
+    const trailers = new Metadata();
     try {
       const request = readRequest(method, call.request);
-      for await (const bytes of server.stream(method, request, incomingOf(call), encode)) {
+      for await (const bytes of server.stream(method, request, incomingOf(call, trailers), encode)) {
         if (!call.write(bytes)) await writable(call);
       }
-      call.end();
+      call.end(trailers);
     } catch (error) {
-      call.emit('error', statusOf(error));
+      call.emit('error', statusOf(error, trailers));
     }
   };
 }
 
-function incomingOf(call: ServerUnaryCall<Buffer, Buffer> | ServerWritableStream<Buffer, Buffer>): Incoming {
+function incomingOf(
+  call: ServerUnaryCall<Buffer, Buffer> | ServerWritableStream<Buffer, Buffer>,
+  trailers: Metadata,
+): Incoming {
   const cancellation = new Cancellation(timeoutOf(call.getDeadline()));
   // grpc-js says so at the end of every call, answered or not.
   call.once('cancelled', () => {
     if (!cancellation.settled) cancellation.cancel(callerDisconnected());
   });
-  return { metadata: metadataBy((name) => firstText(call.metadata, name)), cancellation };
+  const incoming = { metadata: metadataBy((name) => firstText(call.metadata, name)), cancellation };
+  if (firstText(call.metadata, measuredHeader) === undefined) return incoming;
+  return { ...incoming, tellWorked: (workedMs) => trailers.set(workedTrailer, String(usOf(workedMs))) };
 }
 
 function timeoutOf(deadline: Date | number): number {
@@ -136,11 +144,10 @@ function firstText(metadata: GrpcMetadata, name: string): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-function statusOf(error: unknown): Partial<StatusObject> {
+function statusOf(error: unknown, metadata: Metadata): Partial<StatusObject> {
   const { code, message, failure } = wireFieldsOf(error);
   // grpc-js percent-encodes the text, which fails for a lone surrogate.
-  if (failure === undefined) return { code: code as number, details: message.toWellFormed() };
-  const metadata = new Metadata();
+  if (failure === undefined) return { code: code as number, details: message.toWellFormed(), metadata };
   metadata.set(failureTrailer, bufferOf(failure));
   return { code: code as number, details: '', metadata };
 }

@@ -10,6 +10,7 @@ import type { CallMetadata } from './metadata.ts';
 import { type MethodPolicy, policyOf } from './policy.ts';
 import { ServedCall, type ServerObserver } from './served-call.ts';
 import { type Deliver, ServedStream } from './served-stream.ts';
+import type { TellWorked } from './tell-worked.ts';
 import type { Tracer } from './tracing.ts';
 
 export interface RpcServerOptions {
@@ -30,6 +31,8 @@ export interface Incoming {
   readonly cancellation: Cancellation;
   /** Set by a transport that has established by other means who calls (the admin port's operator). */
   readonly admission?: Admission | undefined;
+  /** Told before the answer, by a transport whose caller asks for it. */
+  readonly tellWorked?: TellWorked | undefined;
 }
 
 /** The calls of one component: admits, runs and accounts for each, whatever transport brought it. */
@@ -94,7 +97,9 @@ export function rpcServer({ handlers, identity, observer, tracer, holdBack, take
                 call.signal.throwIfAborted();
               }
               const answer = async () => deliver(create(method.output, (await handler(request, call)) as Message));
-              return takeTurn === undefined ? answer() : inTurn(takeTurn(method, call), call, answer);
+              if (takeTurn === undefined) return answer();
+              const { tellWorked } = incoming;
+              return inTurn(takeTurn(method, call, tellWorked !== undefined), call, answer, tellWorked);
             })
             .then((answer) => {
               served.succeed();
@@ -110,7 +115,7 @@ export function rpcServer({ handlers, identity, observer, tracer, holdBack, take
         const served = start(method, incoming);
         const handler = () => {
           const found = open(served, method, incoming) as StreamHandler;
-          return takeTurn === undefined ? found : streamInTurn(takeTurn, method, found);
+          return takeTurn === undefined ? found : streamInTurn(takeTurn, method, found, incoming.tellWorked);
         };
         return new ServedStream(method, request, incoming.cancellation, served, handler, deliver);
       },

@@ -4,6 +4,7 @@ import { refuseInsideTransaction } from '@eligo/postgres';
 import { type Client, client, componentOf, type Identity, type Tracer } from '@eligo/rpc';
 import type { GrpcTransport, WatchedCertificate } from '@eligo/rpc/grpc';
 import type { EnvironmentReader } from './environment.ts';
+import { processTurns } from './turns/process-turns.ts';
 
 /** How a component reaches another one. */
 export type TransportTo = (callee: string) => Transport;
@@ -29,6 +30,8 @@ export async function openPeers(options: {
   const { identity, environment, transportTo, certificate, tracer } = options;
   const clients = new Map<DescService, unknown>();
   const connections = new Map<string, GrpcTransport>();
+  const { meter } = processTurns();
+  const tellWorked = () => meter.tellWorked();
   const reach = transportTo ?? (await byGrpc(environment, connections, certificate));
   return {
     client<Service extends DescService>(service: Service): Client<Service> {
@@ -37,7 +40,7 @@ export async function openPeers(options: {
       const callee = componentOf(service);
       const transport = reach(callee);
       const beforeCall = () => refuseInsideTransaction(`a call to ${callee}`);
-      const fresh = client(service, transport, identity, { beforeCall, tracer });
+      const fresh = client(service, transport, identity, { beforeCall, tellWorked, tracer });
       clients.set(service, fresh);
       return fresh;
     },

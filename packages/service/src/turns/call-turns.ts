@@ -1,6 +1,7 @@
 import type { DescMethod } from '@bufbuild/protobuf';
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
 import type { Call, TakeTurn } from '@eligo/rpc';
+import type { MeteredWork } from './cost-meter.ts';
 import { enterPresent, type TurnLine } from './enter-present.ts';
 import { type ProcessTurns, processTurns } from './process-turns.ts';
 import { SharedRequests } from './shared-requests.ts';
@@ -18,24 +19,26 @@ export function callTurns(here: ProcessTurns = processTurns()): TakeTurn {
   const { neighbors, budgets, meter } = here;
   const small = new SharedRequests(neighbors, bounds, (caller) => budgets.isOver(caller));
   const dear = new SharedRequests(neighbors, bounds, (caller) => budgets.isSpent(caller));
-  return (method, call) => {
+  return (method, call, isMeasured) => {
     const { from, caller } = call;
     if (caller.accountId === '' || meter.isRunning) return undefined;
     const account = turnCallerOf(call);
     const isHeld = from === 'gateway' && caller.keyId !== '';
     const isDear = isHeld && (readsMuch(method) || neighbors.yields(account));
-    const run = <Result>(step: () => Result) => meter.run({ caller: account, isDear }, step);
+    const work: MeteredWork = { caller: account, isDear, wholeFor: isMeasured ? 'caller' : undefined };
+    const run = <Result>(step: () => Result) => meter.run(work, step);
+    const workedMs = isMeasured ? () => meter.workedMs(work) : undefined;
     // No client waits for a service's own work.
     if (caller.issuer !== 'gateway') {
       neighbors.saw(account);
-      return { entered: undefined, run };
+      return { entered: undefined, run, workedMs };
     }
     const entered = enterPresent(neighbors, account, isHeld ? (isDear ? dear : small) : open);
     const leaveAll = (leave: () => void) => () => {
       leave();
       neighbors.left(account);
     };
-    return { entered: entered instanceof Promise ? entered.then(leaveAll) : leaveAll(entered), run };
+    return { entered: entered instanceof Promise ? entered.then(leaveAll) : leaveAll(entered), run, workedMs };
   };
 }
 

@@ -17,7 +17,7 @@ export class CostBudget {
     this.#limits = limits;
   }
 
-  /** Takes so much from a budget that this share of the process' time refills. */
+  /** Takes so much from a budget that this share of the working time refills. */
   charge(name: string, tookMs: number, share: number): void {
     const nowMs = this.#neighbors.now();
     const leftMs = this.#leftMs(name, nowMs) - tookMs;
@@ -36,7 +36,7 @@ export class CostBudget {
     const { burstMs } = this.#limits;
     const budget = this.#accounts.get(name);
     if (budget === undefined) return burstMs;
-    const worked = Math.min(1, Math.max(leastUtilization, this.#neighbors.utilization()));
+    const worked = Math.max(leastUtilization, this.#neighbors.utilization());
     return Math.min(burstMs, budget.leftMs + (nowMs - budget.atMs) * budget.share * worked);
   }
 

@@ -4,7 +4,7 @@ import { nameOf, type TurnCaller } from './turn-caller.ts';
 export interface NeighborsOptions {
   readonly isBusy: () => boolean;
   readonly now?: () => number;
-  /** The part of the time in which the process works; all of it unless given. */
+  /** How much is worked in each millisecond: the part of the time in which the process works, and what others work for it; 1 unless given. */
   readonly utilization?: () => number;
 }
 

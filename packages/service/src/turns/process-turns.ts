@@ -2,6 +2,7 @@ import { CostBudgets } from './cost-budgets.ts';
 import { CostMeter } from './cost-meter.ts';
 import { LoopLoad } from './loop-load.ts';
 import { Neighbors } from './neighbors.ts';
+import { WorkElsewhere } from './work-elsewhere.ts';
 
 /** What the components of one process share to hold its accounts apart. */
 export interface ProcessTurns {
@@ -17,9 +18,13 @@ export function processTurns(): ProcessTurns {
 }
 
 function turnsBy(load: LoopLoad): ProcessTurns {
-  const neighbors = new Neighbors({ isBusy: () => load.isBusy(), utilization: () => load.utilization });
+  const elsewhere = new WorkElsewhere();
+  const neighbors = new Neighbors({
+    isBusy: () => load.isBusy(),
+    utilization: () => load.utilization + elsewhere.utilization,
+  });
   const budgets = new CostBudgets(neighbors);
-  return { neighbors, budgets, meter: new CostMeter(neighbors, budgets) };
+  return { neighbors, budgets, meter: new CostMeter(neighbors, budgets, elsewhere) };
 }
 
 let ofThisProcess: ProcessTurns | undefined;
