@@ -29,14 +29,16 @@ import {
 import { findCustomer } from '../store/customers.ts';
 import { findValidLetters } from '../store/letters.ts';
 import { insertSession, insertSessions, isWrittenByOneStatement, type NewSessionRows } from '../store/new-sessions.ts';
+import { arePaymentsInFlight } from '../store/payment-in-flight.ts';
 import { takeSessionKey } from '../store/session-keys.ts';
 import { loadSession } from '../store/sessions.ts';
 import { chargeAtOnce } from './charge-at-once.ts';
-import { expireIfDue } from './end-session.ts';
+import { expireReplaced } from './end-session.ts';
 import { givesBackRedemptions } from './give-back-redemptions.ts';
 import { activateInline, hasInlineParts, keepActivation } from './inline-parts.ts';
 import { forgetReservation, reserveForSession } from './reserve-redemptions.ts';
 import { type GivenCart, resolveCart } from './resolve-cart.ts';
+import { runCatalogTask } from './run-catalog-task.ts';
 
 export interface SessionRequest {
   readonly terms: SessionTerms;
@@ -77,6 +79,7 @@ async function createOnce(
   const same = await sameSession(context, scope, facts, key);
   if (same !== undefined) return chargeIfAsked(context, call, same);
 
+  await refuseWhilePaid(context, scope, facts);
   refuseBadReferences(context, scope, terms, facts);
   await refuseUnknownDefault(context, scope, terms);
   const at = facts.customer?.frozenTime ?? context.clock.now();
@@ -100,13 +103,17 @@ async function createOnce(
 
   const reserved = await reserveForSession(context, call, rows.session, request.cart.discounts, at);
   const isInline = hasInlineParts(request.cart);
-  // An old cart must not be paid; one with a charge in flight is left alone.
-  const { earlier } = facts;
-  if (earlier?.status === 'open') await expireIfDue(context, scope, earlier.sessionId, { evenIfNotDue: true });
-  const written = await write(context, scope, rows, { key, earlier, reserved, isInline });
+  const written = await writeOrGiveBack(context, call, rows, { key, earlier: facts.earlier, reserved, isInline });
   if (!written) return undefined;
   if (isInline) await activateInline(context, call, id);
   return chargeIfAsked(context, call, rows.session);
+}
+
+// An old cart must not be paid beside the new one. Said before anything is made or redeemed for that; the transaction that writes it decides.
+async function refuseWhilePaid({ database }: Context, scope: Scope, { earlier }: CreationFacts): Promise<void> {
+  if (earlier?.status !== 'open') return;
+  const [isPaid] = await arePaymentsInFlight(database, scope, [earlier.sessionId]);
+  if (isPaid) throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
 }
 
 // A session in mode `reimbursement` is paid with an ordinary card, which needs no letter.
@@ -138,21 +145,36 @@ async function sameSession(
   return loadSession(database, scope, earlier.sessionId);
 }
 
+interface Writing {
+  readonly key: SessionRequest['key'];
+  readonly earlier: CreationFacts['earlier'];
+  readonly reserved: boolean;
+  readonly isInline: boolean;
+}
+
+// What was redeemed for a session that is not written is given back at once: the same request comes again soon. After an error that is no refusal the task
+// looks later whether the session was written.
+async function writeOrGiveBack(context: Context, call: Call, rows: NewSessionRows, as: Writing): Promise<boolean> {
+  const { scope } = call;
+  const { id: sessionId } = rows.session;
+  const giveBack = async () => {
+    if (as.reserved) await runCatalogTask(context, { scope, sessionId, kind: 'release_unless_written' }, call);
+  };
+  try {
+    const written = await write(context, scope, rows, as);
+    if (!written) await giveBack();
+    return written;
+  } catch (error) {
+    if (error instanceof Failure) await giveBack();
+    throw error;
+  }
+}
+
 async function write(
   context: Context,
   scope: Scope,
   rows: NewSessionRows,
-  {
-    key,
-    earlier,
-    reserved,
-    isInline,
-  }: {
-    readonly key: SessionRequest['key'];
-    readonly earlier: CreationFacts['earlier'];
-    readonly reserved: boolean;
-    readonly isInline: boolean;
-  },
+  { key, earlier, reserved, isInline }: Writing,
 ): Promise<boolean> {
   const { id } = rows.session;
   if (key === undefined && !reserved && !isInline && isWrittenByOneStatement(rows)) {
@@ -165,6 +187,7 @@ async function write(
       const inserted = insertSession(tx, scope, rows);
       const [isMine] = await Promise.all([taken ?? true, inserted]);
       if (!isMine) throw new KeyTaken();
+      if (earlier?.status === 'open') await expireReplaced(context, tx, scope, earlier.sessionId);
       if (reserved) await forgetReservation(tx, scope, id);
       if (isInline) await keepActivation(tx, scope, id);
     });
