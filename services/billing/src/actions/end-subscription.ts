@@ -68,8 +68,8 @@ export async function voidInvoiceRow(
 ): Promise<Invoice> {
   const voided = await saveInvoice(tx, scope, invoice, { ...invoice, status: 'void' });
   await returnCredits(tx, scope, invoice.id);
-  // One that is uncollectible was refunded when it was given up.
-  if (invoice.status === 'open') await refundPaidParts(tx, scope, subscriptionId, invoice, at);
+  // Also of one that was given up: a payment of it may have been cut short between two cards.
+  await refundPaidParts(tx, scope, subscriptionId, invoice, at);
   await appendInvoiceEvent(tx, scope, 'voided', voided, at);
   return voided;
 }
