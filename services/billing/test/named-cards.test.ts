@@ -79,6 +79,31 @@ describe('paying an invoice that was given up, with two cards', () => {
     expect(on.peers.takenOf(invoiceId)).toBe(3_000);
     expect(await refundsOf(id)).toEqual(refunds);
   });
+
+  it('goes on with a payment whose second card has no outcome yet, if it is asked again [D14.118]', async () => {
+    const { subscriptionId: id, invoiceId, card, backup } = await givenUpWithTwo();
+    on.peers.behave(card, 'pays');
+    on.peers.behave(backup, 'pays');
+    on.peers.failOn(backup, 'lost_before');
+    on.peers.failOn(backup, 'lost_before');
+    for (const _ of [1, 2]) await expect(pay(invoiceId)).rejects.toMatchObject({ code: 'lock_timeout' });
+    expect(await pay(invoiceId)).toMatchObject({ status: 'paid', amountPaidCents: 6_000 });
+    expect(on.peers.takenOf(invoiceId)).toBe(6_000);
+    expect(await refundsOf(id)).toEqual([]);
+  });
+
+  it('goes on with a payment that broke off between two cards, if it is asked again [D14.118]', async () => {
+    const { subscriptionId: id, invoiceId, card, customerId } = await givenUpWithTwo();
+    on.peers.behave(card, 'pays');
+    turnFailpointsOn();
+    armFailpoint('invoice_charge.recorded', { action: 'error' });
+    await expect(pay(invoiceId)).rejects.toMatchObject({ code: 'lock_timeout' });
+    turnFailpointsOff();
+    expect(await pay(invoiceId, on.peers.cardOf(customerId, false))).toMatchObject({ status: 'paid' });
+    expect(on.peers.takenOf(invoiceId)).toBe(6_000);
+    expect(await refundsOf(id)).toEqual([]);
+    await expect(pay(invoiceId)).rejects.toMatchObject({ code: 'invoice_already_paid' });
+  });
 });
 
 describe('paying an invoice while no card can be asked', () => {

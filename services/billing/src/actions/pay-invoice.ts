@@ -17,8 +17,8 @@ import { runDueNow } from './run-due-now.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
 
 /**
- * Charges an invoice now: on the card that is named, or else on the subscription's. An open one, or one that was given up when its subscription ended. Throws a
- * decline, and `lock_timeout` while the outcome of a charge is unknown.
+ * Charges an invoice now: on the card that is named, or else on the subscription's. An open one, or one that was given up when its subscription ended. A payment
+ * that has begun goes on. Throws a decline, and `lock_timeout` while the outcome of a charge is unknown.
  */
 export async function payInvoice(
   context: Context,
@@ -29,8 +29,12 @@ export async function payInvoice(
   const { scope } = call;
   const invoice = await findInvoice(context.database, scope, id);
   if (invoice === undefined) throw new Failure('invoice_not_found');
-  refuseUnpayable(invoice);
   const { subscriptionId } = invoice;
+  const isBegun =
+    invoice.status === 'uncollectible' &&
+    subscriptionId !== null &&
+    (await isStillDue(context, scope, invoice, subscriptionId));
+  refuseUnpayable(invoice, isBegun);
   if (subscriptionId === null) throw new Failure('invoice_not_payable');
   await checkNamedCards(context, call, invoice.customerId, [
     { id: paymentMethodId, loc: ['invoice', 'payment_method'] },
@@ -68,11 +72,12 @@ async function isStillDue(
   return subscription.paymentAt <= (await timeOnClock(database, scope, clock, subscription.testClockId));
 }
 
-function refuseUnpayable({ status, amountPaidCents, totalCents }: Invoice): void {
+function refuseUnpayable({ status, amountPaidCents, totalCents }: Invoice, isBegun: boolean): void {
   if (status === 'paid') throw new Failure('invoice_already_paid');
   if (status === 'open') return;
-  // What was paid of one that was given up has been refunded, and no card can be charged for less than the minimum.
-  if (status === 'uncollectible' && amountPaidCents === 0 && totalCents >= minimumChargeCents) return;
+  // Unless its payment goes on, what was paid of one that was given up has been refunded. No card can be charged for less than the minimum.
+  const isRefunded = amountPaidCents > 0 && !isBegun;
+  if (status === 'uncollectible' && !isRefunded && totalCents >= minimumChargeCents) return;
   throw new Failure('invoice_not_payable');
 }
 
@@ -95,13 +100,14 @@ export async function makeDue(
   const subscription = await lockSubscription(tx, scope, of.subscriptionId);
   const invoice = await lockInvoice(tx, scope, of.id);
   if (subscription === undefined || invoice === undefined) throw new Error(`Invoice ${of.id} has no subscription`);
-  refuseUnpayable(invoice);
+  const isCharging = (await findPendingCharge(tx, scope, invoice.id)) !== undefined;
+  const at = await timeOnClock(tx, scope, context.clock, subscription.testClockId);
+  refuseUnpayable(invoice, isCharging || (subscription.paymentAt !== null && subscription.paymentAt <= at));
   if (subscription.latestInvoiceId !== invoice.id || !isPayableIn(subscription, invoice)) {
     throw new Failure('invoice_not_payable');
   }
   // It is asked again what became of a charge that is under way, before there is another one.
-  if ((await findPendingCharge(tx, scope, invoice.id)) !== undefined) return;
-  const at = await timeOnClock(tx, scope, context.clock, subscription.testClockId);
+  if (isCharging) return;
   await saveInvoice(tx, scope, invoice, {
     ...invoice,
     payWithPaymentMethodId: cards.standard ?? null,
