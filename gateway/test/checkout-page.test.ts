@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { updateAccount } from '../src/accounts/index.ts';
 import { firstViewTests } from './first-view.ts';
 import { openTestGateway, type TestGateway, testPageKey } from './open-test-gateway.ts';
+import { stopLimiterClock } from './stop-limiter-clock.ts';
 
 let stack: TestGateway;
 let url: string;
@@ -193,6 +194,7 @@ describe('the checkout page', () => {
   });
 
   test('goes on with a saved card whose bank has answered, within the limit of payments, and reads again [D14.170]', async () => {
+    stopLimiterClock();
     const look = async () => (await fetch(`${url}/pay/${token()}/session`)).json();
     const answered = { ...sample, paymentInFlight: true, setUpAnswered: true };
     stack.peers.answer('getPage', () => (callsOf('resumeAuthentication').length === 1 ? sample : answered));
@@ -209,8 +211,9 @@ describe('the checkout page', () => {
     });
     for (let count = 0; count < 6; count++) expect(await look()).toMatchObject({ payment_in_flight: true });
     expect(callsOf('getPage')).toHaveLength(6);
+    // The burst is of four, and the look above was the first.
     const tries = callsOf('resumeAuthentication').length;
-    expect([1, 2, 3, 4, 5]).toContain(tries);
+    expect(tries).toBe(3);
     const told = stack.log.filter((line) => line.includes('Failed to continue the checkout after'));
     expect(told).toEqual(Array(tries).fill(expect.stringContaining(`"sessionId":"${sessionId()}"`)));
   });
@@ -308,6 +311,7 @@ describe('the checkout page', () => {
   });
 
   test('limits payments of a session, answers to its letter, promo codes, and what an address may ask for [D14.168, D14.171]', async () => {
+    stopLimiterClock();
     const payments = await Promise.all([1, 2, 3, 4, 5, 6].map(() => pay({})));
     expect(payments.map(({ status }) => status).sort()).toEqual([422, 422, 422, 422, 429, 429]);
     // Fewer than an address may send: the session's own limit refuses them, and counts no payment.

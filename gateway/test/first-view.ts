@@ -2,6 +2,7 @@ import { Failure } from '@eligo/failures';
 import { describe, expect, test } from 'vitest';
 import { updateAccount } from '../src/accounts/index.ts';
 import type { TestGateway } from './open-test-gateway.ts';
+import { stopLimiterClock } from './stop-limiter-clock.ts';
 
 export interface FirstViewPlace {
   readonly stack: TestGateway;
@@ -97,6 +98,7 @@ export function firstViewTests(place: () => FirstViewPlace): void {
       expect(await visit()).toEqual(asks);
       stack.peers.answer('getPage', () => whole);
       stack.peers.seen.length = 0;
+      stopLimiterClock();
       const visits = await Promise.all(Array.from({ length: 24 }, visit));
       expect(visits).toContainEqual(asks);
       expect(visits.map(([status]) => status)).toEqual(Array(24).fill(200));

@@ -7,6 +7,7 @@ import { RateLimiter } from '../src/http/rate-limiter.ts';
 import { createAccount, createKey } from '../src/index.ts';
 import { exampleForm } from '../test-support/upload.ts';
 import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
+import { stopLimiterClock } from './stop-limiter-clock.ts';
 
 let stack: TestGateway;
 
@@ -90,13 +91,10 @@ describe('rate limits', () => {
 
   test('let a burst of four seconds through and then the rate; the headers say how much is left [ERR-3, D10.1]', async () => {
     const api = await stack.newApi({ rateLimit: 5 });
-    const startedAt = performance.now();
+    stopLimiterClock();
     const answers = await Promise.all(Array.from({ length: 60 }, () => api.get(path())));
-    const seconds = (performance.now() - startedAt) / 1_000;
     const statuses = answers.map(({ status }) => status);
-    const passed = statuses.filter((status) => status === 200).length;
-    expect(passed).toBeGreaterThanOrEqual(20);
-    expect(passed).toBeLessThanOrEqual(20 + Math.ceil(5 * seconds));
+    expect(statuses.filter((status) => status === 200)).toHaveLength(20);
     const refused = answers.find(({ status }) => status === 429);
     expect(refused?.body).toMatchObject({ code: 'rate_limited' });
     expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
@@ -133,6 +131,7 @@ describe('rate limits', () => {
 
   test('go before scope, path and body [API-4, D13.5]', async () => {
     const api = await stack.newApi({ rateLimit: 1, scopes: ['files_read'] });
+    stopLimiterClock();
     const answers = await Promise.all(Array.from({ length: 8 }, () => api.post('/v1/prices', 'not json')));
     expect(answers.map(({ status }) => status)).toContain(429);
     expect(answers.map(({ status }) => status)).toContain(403);
@@ -144,10 +143,10 @@ describe('rate limits', () => {
       (await fetch(gateway.url + path(), { headers: { authorization: `Bearer ${key}` } })).status;
     const unseen = await stack.newApi();
     expect(await ask(stack.api.key)).toBe(200);
+    stopLimiterClock();
     const statuses: number[] = [];
     for (let i = 0; i < 12; i += 1) statuses.push(await ask('nonsense'));
-    expect(statuses.slice(0, 8)).toEqual(Array(8).fill(401));
-    expect(statuses.at(-1)).toBe(429);
+    expect(statuses).toEqual([...Array(8).fill(401), ...Array(4).fill(429)]);
     expect(await ask(stack.api.key)).toBe(200);
     // One that was never seen could be a guess: it waits, and nothing is looked up for it.
     expect(await ask(unseen.key)).toBe(429);

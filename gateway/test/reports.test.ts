@@ -8,6 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { invoicePdf } from '../src/reports/invoice-pdf.ts';
 import { substantiationPdf } from '../src/reports/substantiation-pdf.ts';
 import { openTestGateway, type TestGateway, testPageKey } from './open-test-gateway.ts';
+import { stopLimiterClock } from './stop-limiter-clock.ts';
 
 let stack: TestGateway;
 beforeAll(async () => {
@@ -112,6 +113,18 @@ describe('the proof of eligibility', () => {
     ]);
   });
 
+  test('is for a key that may read all that is in it, and names the scope that another one lacks [D14.128]', async () => {
+    const scopes = ['checkout_sessions_read', 'letters_read', 'refunds_read', 'payment_methods_read'];
+    const askWith = async (given: string[]) => (await stack.newApi({ scopes: given })).get(proofPath());
+    expect((await askWith(scopes)).status).toBe(200);
+    for (const scope of scopes) {
+      expect(await askWith(scopes.filter((other) => other !== scope))).toMatchObject({
+        status: 403,
+        body: { code: 'insufficient_scope', detail: expect.stringContaining(`the scope ${scope}.`) },
+      });
+    }
+  });
+
   test('leaves the process to other requests after each refund, also if all are of one line [D14.128]', async () => {
     const { substantiation: proof } = (await stack.api.get(proofPath())).body as {
       substantiation: RenderedSubstantiation;
@@ -198,6 +211,7 @@ describe('a PDF', () => {
       const asked = Array.from({ length: 6 }, async () => (await fetch(`${page}/document.${format}`)).status);
       return (await Promise.all(asked)).sort();
     };
+    stopLimiterClock();
     expect(await statusesOf('pdf')).toEqual([200, 200, 200, 200, 429, 429]);
     expect(await statusesOf('html')).toEqual([200, 200, 200, 200, 200, 200]);
   });

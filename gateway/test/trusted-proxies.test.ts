@@ -1,8 +1,9 @@
 import { EnvironmentProblems, readEnvironment } from '@eligo/service';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readGatewaySettings } from '../src/config.ts';
 import { TrustedProxies } from '../src/http/trusted-proxies.ts';
 import { openTestGateway, type TestGateway, testPageKey } from './open-test-gateway.ts';
+import { stopLimiterClock } from './stop-limiter-clock.ts';
 
 const client = '203.0.113.7';
 const other = '198.51.100.9';
@@ -74,6 +75,7 @@ describe('failed authentications', () => {
     stack = await openTestGateway({ ELIGO_RATE_LIMIT_FAILED_AUTH: '1' });
   });
 
+  beforeEach(() => stopLimiterClock());
   afterAll(() => stack?.stop());
 
   const fail = async (url: string, forwardedFor: string) =>

@@ -1,0 +1,16 @@
+import { onTestFinished, vi } from 'vitest';
+import { RateLimiter } from '../src/http/rate-limiter.ts';
+
+/** Until the test ends, no time passes for rate limits: on a slow machine some of a limit would be free again before the last request is sent. */
+export function stopLimiterClock(): void {
+  const { take } = RateLimiter.prototype;
+  const nowMs = performance.now();
+  const stopped = vi.spyOn(RateLimiter.prototype, 'take').mockImplementation(function (
+    this: RateLimiter,
+    key,
+    perSecond,
+  ) {
+    return take.call(this, key, perSecond, nowMs);
+  });
+  onTestFinished(() => stopped.mockRestore());
+}
