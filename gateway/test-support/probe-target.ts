@@ -46,3 +46,9 @@ export class Findings {
     return { requests: this.#requests, problems: this.#problems };
   }
 }
+
+/**
+ * The gateway gives its longest call up after 9.2 s. Where other programs take the processors, its answer comes some seconds later; that of a
+ * request without a deadline does not come by then.
+ */
+export const latestAnswerMs = 15_000;
