@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { processIdentity } from '@eligo/processes/processes';
 import { waitUntil } from '@eligo/testkit';
 import pg from 'pg';
@@ -30,8 +30,10 @@ vi.setConfig({ testTimeout: 120_000 });
 let parent: string;
 let home: Home;
 let server: PostgresServer | undefined;
+let told: string[];
 
 beforeEach(() => {
+  told = [];
   parent = mkdtempSync(join(tmpdir(), 'eligo-postgres-'));
   chmodSync(parent, 0o755);
   home = makeHome(join(parent, 'home'));
@@ -45,7 +47,7 @@ afterEach(async () => {
 });
 
 async function start(): Promise<PostgresServer> {
-  server = await startPostgres(home, { password: 'a password of this test', onTrouble: () => undefined });
+  server = await startPostgres(home, { password: 'a password of this test', onTrouble: (text) => told.push(text) });
   return server;
 }
 
@@ -83,7 +85,7 @@ it('needs the password, keeps fsync on, and keeps its data from one start to the
   await process.stop(5_000);
   // A killed server that nothing has reaped: its lock names a pid that is still taken.
   const zombie = await newZombie();
-  const cluster = clusterIn((await choosePlace(home, postgresUser())).data);
+  const cluster = clusterIn(choosePlace(home, postgresUser()).data);
   const lock = join(cluster, 'postmaster.pid');
   writeFileSync(lock, `${zombie.pid}\n`);
   const { uid, gid } = statSync(cluster);
@@ -127,7 +129,7 @@ it('comes back on the same address with what was committed when its postmaster i
   await expect(ask(url, 'select value from kept')).resolves.toBe(7);
 });
 
-it('starts afresh in a removed home, and in one that other users may not enter leaves nothing outside', async () => {
+it('starts afresh in a removed home, and names the database that a home closed to other users has left outside [D14.294]', async () => {
   chmodSync(parent, 0o700);
   const { url, process } = await start();
   await ask(url, 'create table kept as select 7 as value');
@@ -140,7 +142,11 @@ it('starts afresh in a removed home, and in one that other users may not enter l
   home = makeHome(home.root);
   const again = await start();
   await expect(ask(again.url, `select to_regclass('kept') as value`)).resolves.toBeNull();
-  expect(existsSync(folder)).toBe(folder.startsWith(parent));
+  const isOutside = !folder.startsWith(parent);
+  expect(existsSync(folder)).toBe(isOutside);
+  const left = dirname(dirname(folder));
+  expect(told.some((text) => text.endsWith(`rm -r ${left}`))).toBe(isOutside);
+  if (isOutside) rmSync(left, { recursive: true });
 });
 
 it('keeps its files to itself', async () => {

@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeHome, readJsonFile, writePrivateFile } from '../home.ts';
-import { choosePlace, clusterIn } from '../postgres/place.ts';
+import { choosePlace, clusterIn, type Surroundings } from '../postgres/place.ts';
 import { postgresUser, type RunUser } from '../postgres/user.ts';
 import { type BackupNote, fingerprintOf, type KeptSecrets, noteName } from './back-up.ts';
 
@@ -12,6 +12,7 @@ import { type BackupNote, fingerprintOf, type KeptSecrets, noteName } from './ba
 export async function restore(
   root: string,
   sources: { readonly folder: string; readonly secretsFile: string },
+  machine: { readonly user?: RunUser; readonly surroundings?: Surroundings } = {},
 ): Promise<BackupNote> {
   const { folder, secretsFile } = sources;
   const note = readJsonFile(join(folder, noteName)) as BackupNote | undefined;
@@ -25,8 +26,8 @@ export async function restore(
   const held = state.find((name) => existsSync(join(root, name)));
   if (held !== undefined) throw new Error(`${root} has data already (${held}); restore into an empty home`);
   const home = makeHome(root);
-  const user = postgresUser();
-  const place = await choosePlace(home, user);
+  const user = machine.user ?? postgresUser();
+  const place = choosePlace(home, user, machine.surroundings);
   const draft = `${clusterIn(place.data)}.restored`;
   cpSync(join(folder, 'postgres'), draft, { recursive: true });
   giveTo(user, draft);

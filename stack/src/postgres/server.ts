@@ -56,7 +56,8 @@ export async function startPostgres(
   },
 ): Promise<PostgresServer> {
   const user = postgresUser();
-  const place = await choosePlace(home, user);
+  const place = choosePlace(home, user);
+  for (const text of place.unclaimed) options.onTrouble(text);
   const binaries = postgresBinaries(place.copies, user);
   const logPath = logFile(home, 'postgres');
   // A cluster made by an initdb that was cut short is no cluster: the folder takes its name as the last step.
