@@ -2,6 +2,7 @@ import { type RenderedSubstantiation, renderSubstantiation, routes } from '@elig
 import type { CallOptions } from '@eligo/rpc';
 import { type Binding, bind } from '../bind.ts';
 import { FileAnswer } from '../http/api-request.ts';
+import { assertScope } from '../http/authorize.ts';
 import type { Peers } from '../peers.ts';
 import { substantiationPdf } from '../reports/substantiation-pdf.ts';
 
@@ -15,12 +16,22 @@ export function substantiationBindings({ checkout, catalog }: Peers): Binding[] 
   }
 
   return [
-    bind(routes.checkoutSessions.getSubstantiation, async ({ id, query, call, turn }) => {
-      if (query.format === 'json') return { substantiation: await read(id, call) };
+    bind(routes.checkoutSessions.getSubstantiation, async ({ id, key, query, call, turn }) => {
       const proof = await read(id, call);
+      for (const scope of scopesOf(proof)) assertScope(key, scope);
+      if (query.format === 'json') return { substantiation: proof };
       // A slow peer holds no turn.
       const pdf = await turn.dear(() => substantiationPdf(proof));
       return FileAnswer.of(pdf, { type: 'application/pdf', filename: `substantiation-${id}.pdf` });
     }),
+  ];
+}
+
+// A proof with less in it proves nothing, so a key that may not read all of it gets none.
+function scopesOf({ line_items: lines, payments }: RenderedSubstantiation): string[] {
+  return [
+    ...(lines.some(({ letter }) => letter !== null) ? ['letters_read'] : []),
+    ...(lines.some(({ refunds }) => refunds.length > 0) ? ['refunds_read'] : []),
+    ...(payments.some(({ card }) => card !== null) ? ['payment_methods_read'] : []),
   ];
 }
