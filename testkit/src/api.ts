@@ -1,3 +1,5 @@
+import { assertDeclared } from './declared-refusals.ts';
+
 /** An answer of the public interface. */
 export interface ApiAnswer {
   readonly status: number;
@@ -71,7 +73,9 @@ async function sendRequest(
     ...(request.signal ? { signal: request.signal } : {}),
   });
   const text = await answer.text();
-  return { status: answer.status, headers: answer.headers, text, body: parse(text) };
+  const read = { status: answer.status, headers: answer.headers, text, body: parse(text) };
+  assertDeclared(method, path, read);
+  return read;
 }
 
 function parse(text: string): Record<string, unknown> {

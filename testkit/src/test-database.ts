@@ -75,6 +75,8 @@ export async function testDatabase(...schemas: Schema[]): Promise<TestDatabase> 
         url: urlOf(schema),
         applicationName: name,
         max: 4,
+        // A machine that stalls refuses no connection that a test asks for.
+        connectionWaitMs: 20_000,
         readsByKey: true,
         schema,
         ...options,

@@ -11,7 +11,7 @@ export {
 export { notFoundCodeOf } from './fields.ts';
 export type { Json, JsonObject } from './json.ts';
 export { limits } from './limits.ts';
-export { codesOf, openapi } from './openapi.ts';
+export { codesOf, openapi, refusalsOf } from './openapi.ts';
 export { type PageShop, renderPage } from './page/checkout-page.ts';
 export { renderInvoicePage } from './page/invoice-page.ts';
 export {

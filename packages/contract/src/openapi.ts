@@ -198,7 +198,12 @@ function inCode(text: string): string {
   return `\`${text}\``;
 }
 
-/** Every code that a route can be refused with: its own, and those that its parts imply. */
+/** Every code that a route can be refused with: its own, those that its parts imply, and those of any route. */
+export function refusalsOf(route: Route): ReadonlySet<FailureCode> {
+  return new Set([...codesOf(route), ...anywhere]);
+}
+
+/** The codes of a route: its own, and those that its parts imply. */
 export function codesOf(route: Route) {
   const implied = [
     'unauthorized',
@@ -207,11 +212,21 @@ export function codesOf(route: Route) {
     ...(route.testOnly ? ['test_mode_required'] : []),
     ...(route.deprecation === undefined ? [] : ['endpoint_removed']),
     ...Object.values(route.params).map(notFoundCodeOf),
-    ...(route.method === 'GET' ? [] : bodyCodes(route)),
-    ...(route.idempotencyRequired ? ['idempotency_key_required'] : []),
+    // A write waits for another one of the same record, for a few seconds.
+    ...(route.method === 'GET' ? [] : [...bodyCodes(route), 'lock_timeout']),
+    ...keyCodes(route),
     'validation_error',
   ].filter(isFailureCode);
   return [...new Set([...implied, ...route.errors])];
+}
+
+function keyCodes({ idempotency, idempotencyRequired }: Route): string[] {
+  if (idempotency === 'ignored') return [];
+  return [
+    'idempotency_key_in_use',
+    ...(idempotency === 'strict' ? ['idempotency_key_reused'] : []),
+    ...(idempotencyRequired ? ['idempotency_key_required'] : []),
+  ];
 }
 
 function bodyCodes({ body }: Route): string[] {

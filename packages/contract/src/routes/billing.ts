@@ -72,7 +72,7 @@ export const subscriptionRoutes = {
     body: { envelope: 'subscription', schema: subscriptionChange },
     response: oneOf('subscription'),
     expansion: subscriptionExpansion,
-    errors: ['subscription_not_updatable', 'lock_timeout'],
+    errors: ['subscription_not_updatable'],
     violations: soldReferences,
   }),
   pause: defineRoute({
@@ -85,7 +85,7 @@ export const subscriptionRoutes = {
     owner: 'billing',
     response: oneOf('subscription'),
     expansion: subscriptionExpansion,
-    errors: ['subscription_not_pausable', 'lock_timeout'],
+    errors: ['subscription_not_pausable'],
   }),
   resume: defineRoute({
     id: 'subscriptions.resume',
@@ -98,7 +98,7 @@ export const subscriptionRoutes = {
     body: { envelope: 'subscription', optional: true, schema: subscriptionResumption },
     response: oneOf('subscription'),
     expansion: subscriptionExpansion,
-    errors: ['subscription_not_resumable', 'lock_timeout'],
+    errors: ['subscription_not_resumable'],
   }),
   cancel: defineRoute({
     id: 'subscriptions.cancel',
@@ -125,7 +125,7 @@ export const subscriptionRoutes = {
     },
     response: oneOf('subscription'),
     expansion: subscriptionExpansion,
-    errors: ['subscription_not_cancelable'],
+    errors: ['subscription_not_cancelable', 'refund_amount_exceeds_remaining'],
     violations: ['refund_amount_invalid'],
   }),
   resendReceipts: defineRoute({
@@ -195,7 +195,6 @@ export const invoiceRoutes = {
       'health_cards_not_enabled',
       'card_declined',
       'authentication_required',
-      'lock_timeout',
     ],
     violations: ['payment_method_not_found', 'payment_method_not_off_session'],
   }),
@@ -209,7 +208,7 @@ export const invoiceRoutes = {
     owner: 'billing',
     response: oneOf('invoice'),
     expansion: invoiceExpansion,
-    errors: ['invoice_not_voidable', 'lock_timeout'],
+    errors: ['invoice_not_voidable'],
   }),
   listForConsumer: defineRoute({
     id: 'consumer_invoices.list',

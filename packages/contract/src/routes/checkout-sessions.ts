@@ -96,7 +96,6 @@ const captureErrors = [
   'capture_amount_exceeds_authorized',
   'capture_amount_invalid',
   'multiple_captures_not_supported',
-  'lock_timeout',
 ] as const;
 const captureReferences = ['price_not_found', 'product_not_found'] as const;
 
@@ -256,14 +255,11 @@ export const checkoutSessionRoutes = {
       'eligibility_record_not_found',
       'food_eligibility_not_enabled',
       'eligibility_record_already_charged',
-      'idempotency_key_reused',
       'manual_capture_not_supported',
       'payment_method_not_off_session',
       'payment_method_from_another_processor',
       'health_cards_not_enabled',
       'other_payment_method_required',
-      'idempotency_key_in_use',
-      'lock_timeout',
       'card_declined',
       'authentication_required',
       'processor_not_configured',
@@ -281,7 +277,7 @@ export const checkoutSessionRoutes = {
     response: oneOf('checkout_session'),
     expansion,
     idempotency: 'strict',
-    errors: [...captureErrors, 'idempotency_key_reused', 'idempotency_key_in_use', 'processor_not_configured'],
+    errors: [...captureErrors, 'processor_not_configured'],
     violations: captureReferences,
   }),
   previewCapture: defineRoute({
@@ -309,13 +305,7 @@ export const checkoutSessionRoutes = {
     response: oneOf('checkout_session'),
     expansion,
     idempotency: 'strict',
-    errors: [
-      ...refundErrors,
-      'idempotency_key_reused',
-      'idempotency_key_in_use',
-      'lock_timeout',
-      'processor_not_configured',
-    ],
+    errors: [...refundErrors, 'processor_not_configured'],
     violations: refundReferences,
   }),
   previewRefund: defineRoute({
@@ -341,12 +331,7 @@ export const checkoutSessionRoutes = {
     owner: 'checkout',
     response: oneOf('checkout_session'),
     expansion,
-    errors: [
-      'checkout_session_already_processed',
-      'checkout_session_expired',
-      'checkout_session_canceled',
-      'lock_timeout',
-    ],
+    errors: ['checkout_session_already_processed', 'checkout_session_expired', 'checkout_session_canceled'],
   }),
   expire: defineRoute({
     id: 'checkout_sessions.expire',
@@ -358,6 +343,6 @@ export const checkoutSessionRoutes = {
     owner: 'checkout',
     response: oneOf('checkout_session'),
     expansion,
-    errors: ['checkout_session_not_open', 'lock_timeout'],
+    errors: ['checkout_session_not_open'],
   }),
 };

@@ -89,7 +89,7 @@ export const disputeRoutes = {
     },
     response: oneOf('dispute'),
     expansion,
-    errors: ['dispute_not_open', 'lock_timeout', 'processor_not_configured', 'too_many_file_transfers'],
+    errors: ['dispute_not_open', 'processor_not_configured', 'too_many_file_transfers'],
     violations: ['file_not_found'],
   }),
   close: defineRoute({
@@ -102,6 +102,6 @@ export const disputeRoutes = {
     owner: 'refunds',
     response: oneOf('dispute'),
     expansion,
-    errors: ['dispute_not_open', 'lock_timeout', 'processor_not_configured'],
+    errors: ['dispute_not_open', 'processor_not_configured'],
   }),
 };

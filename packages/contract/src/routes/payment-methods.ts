@@ -45,7 +45,14 @@ export const paymentMethodRoutes = {
     body: { envelope: 'payment_method', schema: z.object({ customer: reference('customer') }) },
     response: oneOf('payment_method'),
     expansion,
-    errors: ['payment_method_in_use', 'conflict'],
+    errors: [
+      'payment_method_in_use',
+      'conflict',
+      // The processor may ask the card's bank before it keeps the card for a customer.
+      'card_declined',
+      'payment_method_from_another_processor',
+      'processor_not_configured',
+    ],
     violations: ['customer_not_found'],
   }),
   detach: defineRoute({

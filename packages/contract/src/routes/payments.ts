@@ -64,8 +64,6 @@ export const paymentIntentRoutes = {
       'checkout_session_canceled',
       'checkout_session_not_capturable',
       'capture_amount_exceeds_authorized',
-      'idempotency_key_in_use',
-      'lock_timeout',
       'processor_not_configured',
     ],
   }),

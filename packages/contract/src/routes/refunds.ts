@@ -42,7 +42,6 @@ export const refundRoutes = {
       'payment_intent_not_succeeded',
       'refund_amount_exceeds_remaining',
       'refund_amount_invalid',
-      'lock_timeout',
       'processor_not_configured',
     ],
     violations: ['payment_intent_not_found'],

@@ -89,7 +89,6 @@ export const testHelperRoutes = {
       'checkout_session_already_processed',
       'checkout_session_expired',
       'checkout_session_canceled',
-      'lock_timeout',
     ],
     violations: ['payment_method_not_found'],
   }),
@@ -104,7 +103,7 @@ export const testHelperRoutes = {
     testOnly: true,
     response: oneOf('checkout_session'),
     expansion: sessionExpansion,
-    errors: ['checkout_session_not_open', 'lock_timeout'],
+    errors: ['checkout_session_not_open'],
   }),
   failRefund: settleRefund('fail', 'Make a pending refund fail'),
   succeedRefund: settleRefund('succeed', 'Make a pending refund succeed'),
@@ -128,7 +127,7 @@ export const testHelperRoutes = {
       }),
     },
     response: oneOf('dispute'),
-    errors: ['conflict', 'lock_timeout'],
+    errors: ['conflict'],
     violations: ['charge_not_found'],
   }),
   createPayout: defineRoute({
@@ -232,6 +231,6 @@ function decideLetter(verb: 'approve' | 'deny', summary: string) {
     testOnly: true,
     response: oneOf('letter'),
     expansion: expansionOfRecord('letter'),
-    errors: ['letter_not_in_review', 'lock_timeout'],
+    errors: ['letter_not_in_review'],
   });
 }
