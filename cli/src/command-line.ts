@@ -3,6 +3,7 @@ import { Failure } from '@eligo/failures';
 import { type Command, type Given, type Outcome, UsageError } from './command.ts';
 import { commands } from './commands.ts';
 import { runRecorded } from './recorded-command.ts';
+import { visibleJson, visibleLine } from './visible-text.ts';
 
 /** Where a command's words go. */
 export interface Streams {
@@ -10,7 +11,7 @@ export interface Streams {
   err(text: string): void;
 }
 
-/** Runs one command; resolves with the exit code: 0, 1 when it failed or found fault, 2 when it was asked wrongly. */
+/** Runs one command; resolves with the exit code: 0, 1 when it failed or found fault, 2 when it was asked wrongly, 3 when it could not look at all of it. */
 export async function runCommandLine(args: string[], streams: Streams): Promise<number> {
   const isHelp = args.length === 0 || args[0] === 'help' || args.includes('--help');
   const words = args.filter((arg, at) => arg !== '--help' && arg !== '--json' && !(at === 0 && arg === 'help'));
@@ -26,7 +27,7 @@ export async function runCommandLine(args: string[], streams: Streams): Promise<
     const given = read(command, rest, asJson, streams);
     const outcome = await runRecorded(command, given, () => command.run(given));
     print(outcome, asJson, streams);
-    return outcome.failed ? 1 : 0;
+    return outcome.failed ? 1 : outcome.incomplete ? 3 : 0;
   } catch (error) {
     if (error instanceof UsageError) {
       streams.err(`eligo: ${error.message}\nusage: ${usageOf(command)}`);
@@ -63,7 +64,7 @@ function findCommand(args: string[]): Command | undefined {
   return commands.find((command) => command.name === args.slice(0, command.name.split(' ').length).join(' '));
 }
 
-function read(command: Command, args: string[], asJson: boolean, { out }: Streams): Given {
+function read(command: Command, args: string[], asJson: boolean, { out, err }: Streams): Given {
   let parsed: ReturnType<typeof parseArgs>;
   try {
     parsed = parseArgs({ args, options: command.options, allowPositionals: true, strict: true });
@@ -92,13 +93,14 @@ function read(command: Command, args: string[], asJson: boolean, { out }: Stream
     flag: (name) => values[name] === true,
     words: positionals,
     asJson,
-    say: asJson ? () => undefined : out,
+    say: asJson ? () => undefined : (line) => out(visibleLine(line)),
+    sayAside: err,
   };
 }
 
 function print(outcome: Outcome, asJson: boolean, streams: Streams): void {
-  if (asJson) streams.out(JSON.stringify(outcome.json));
-  else for (const line of outcome.lines) streams.out(line);
+  if (asJson) streams.out(visibleJson(JSON.stringify(outcome.json)));
+  else for (const line of outcome.lines) streams.out(visibleLine(line));
 }
 
 function wordsOf(error: unknown): string {

@@ -43,7 +43,7 @@ async function make(path: string, envelope: string, fields: Json): Promise<Json>
 }
 
 // A session that waits for a letter, with the shopper's answer.
-async function letterOf(): Promise<{ session: string; letter: string }> {
+async function letterOf(answer = canary): Promise<{ session: string; letter: string }> {
   const product_data = { name: 'Massage gun', hsa_fsa_eligibility: 'letter_of_medical_necessity' };
   const { price_id: price } = await make('/v1/prices', 'price', { product_data, unit_amount: 19_900 });
   const lines = [{ price, quantity: 1 }];
@@ -51,7 +51,7 @@ async function letterOf(): Promise<{ session: string; letter: string }> {
   const made = await make('/v1/checkout/sessions', 'checkout_session', fields);
   const session = String(made.checkout_session_id);
   const complete = `/v1/test_helpers/checkout/sessions/${session}/complete`;
-  await make(complete, 'checkout_session', { payment_method: 'hsa', letter: canary });
+  await make(complete, 'checkout_session', { payment_method: 'hsa', letter: answer });
   const { letters } = await constellation.api().ok('GET', `/v1/letters?checkout_session=${session}`);
   return { session, letter: String((letters as Json[])[0]?.letter_id) };
 }
@@ -61,6 +61,18 @@ const statusOf = async (session: string) => {
 };
 
 describe('a reviewer on the command line', () => {
+  it('sees what a shopper wrote as text: it moves no cursor, forges no line and turns no order around', async () => {
+    const hostile = 'x\u001b]52;c;AAAA\u0007\u009b2J \u202eevil\nstatus  approved';
+    const { letter } = await letterOf(hostile);
+    vi.stubEnv('ELIGO_REVIEWER_CREDENTIAL', credential);
+    const { out } = await eligo('letters', 'show', letter);
+    expect(out.join('\n')).toContain('x\\u001b]52;c;AAAA\\u0007\\u009b2J \\u202eevil\n    | status  approved');
+    const asJson = await eligo('letters', 'show', letter, '--json');
+    expect(Object.values((JSON.parse(asJson.out[0] ?? '') as { answers: Json }).answers)).toContain(hostile);
+    for (const text of [...out, ...asJson.out]) expect(text).not.toMatch(/[\p{Cc}\u202e]/u);
+    expect(await json('letters', 'deny', letter)).toMatchObject({ status: 'denied' });
+  });
+
   it('lists the queue, reads the answers, approves and denies [D14.79]', async () => {
     const [one, other] = [await letterOf(), await letterOf()];
     const { letters } = (await json('letters', 'list', '--mode', 'test')) as { letters: Json[] };

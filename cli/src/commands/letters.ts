@@ -97,7 +97,7 @@ export const letterCommands: readonly Command[] = [
           ...products.map((product) => `product  ${product}`),
           ...(answers === null
             ? ['The shopper has not answered yet.']
-            : Object.entries(answers).map(([name, value]) => `${name}  ${String(value)}`)),
+            : Object.entries(answers).flatMap(([name, value]) => answerLines(name, String(value)))),
         ],
       };
     },
@@ -105,6 +105,12 @@ export const letterCommands: readonly Command[] = [
   decision('approve', 'Approves a letter. The last approval of a session captures its cards.'),
   decision('deny', 'Denies a letter: its session is canceled and its holds are voided.'),
 ];
+
+// What follows a line break of the shopper's is marked as a part of the same answer.
+function answerLines(name: string, value: string): string[] {
+  const [first = '', ...others] = value.split(/\r?\n/);
+  return [`${name}  ${first}`, ...others.map((line) => `    | ${line}`)];
+}
 
 function decision(verb: 'approve' | 'deny', summary: string): Command {
   return {
