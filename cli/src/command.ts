@@ -4,8 +4,10 @@ import type { ParseArgsOptionsConfig } from 'node:util';
 export interface Outcome {
   readonly json: object;
   readonly lines: readonly string[];
-  /** Whether what was asked about is in order; 1 is the exit code when not. */
+  /** Whether what was asked about is not in order; 1 is the exit code then. */
   readonly failed?: boolean;
+  /** Whether a part of what was asked about could not be looked at; 3 is the exit code then, unless it failed. */
+  readonly incomplete?: boolean;
 }
 
 /** The options and words that a command was given, checked against what it takes. */
@@ -21,6 +23,8 @@ export interface Given {
   readonly words: readonly string[];
   /** Tells of progress while the command runs; kept out of the JSON. */
   readonly say: (text: string) => void;
+  /** Tells of a long run's progress beside what it prints, also beside JSON. */
+  readonly sayAside: (text: string) => void;
 }
 
 /** One command of the command line. */
