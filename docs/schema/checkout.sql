@@ -150,6 +150,7 @@ create policy finder_wakes on charge_attempts for update to eligo_finder
   with check (true);
 create policy own_rows on charge_attempts for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX charge_attempts_by_intent ON checkout.charge_attempts USING btree (account_id, test_mode, payment_intent_id);
 CREATE INDEX charge_attempts_by_operation ON checkout.charge_attempts USING btree (account_id, test_mode, operation_id, created_at DESC) WHERE (operation_id IS NOT NULL);
 CREATE UNIQUE INDEX charge_attempts_by_processor_intent ON checkout.charge_attempts USING btree (account_id, test_mode, processor_intent_id) WHERE (processor_intent_id IS NOT NULL);
 CREATE UNIQUE INDEX charge_attempts_one_live ON checkout.charge_attempts USING btree (account_id, test_mode, purpose, subject_id, leg) WHERE (status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text, 'succeeded'::text]));
@@ -455,6 +456,7 @@ create policy finder on ledger_entries for select to eligo_finder
   using (true);
 create policy own_rows on ledger_entries for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX ledger_entries_by_intent ON checkout.ledger_entries USING btree (account_id, test_mode, payment_intent_id);
 CREATE UNIQUE INDEX ledger_entries_once ON checkout.ledger_entries USING btree (account_id, test_mode, source_id, payment_intent_id, kind);
 CREATE INDEX ledger_entries_to_tell ON checkout.ledger_entries USING btree (tell_at) WHERE ((tell_at IS NOT NULL) AND (kind = 'capture'::text));
 CREATE INDEX ledger_entries_to_tell_of_account ON checkout.ledger_entries USING btree (account_id, test_mode, tell_at) WHERE ((tell_at IS NOT NULL) AND (kind = 'capture'::text));
@@ -1468,6 +1470,7 @@ create table test_clocks (
   frozen_time timestamp(3) with time zone not null,
   deleted_at timestamp(3) with time zone,
   unsettled boolean default true not null,
+  left_at timestamp(3) with time zone,
   constraint test_clocks_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint test_clocks_test_mode_check CHECK (test_mode)
 );
@@ -1477,6 +1480,7 @@ create policy finder_reads on test_clocks for select to eligo_finder
   using (true);
 create policy own_rows on test_clocks for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX test_clocks_to_leave ON checkout.test_clocks USING btree (account_id, test_mode, id) WHERE ((deleted_at IS NOT NULL) AND (left_at IS NULL));
 CREATE INDEX test_clocks_unsettled ON checkout.test_clocks USING btree (account_id, test_mode, id) WHERE unsettled;
 grant delete, insert, select, update on test_clocks to eligo_checkout;
 grant select on test_clocks to eligo_finder;
@@ -2004,6 +2008,18 @@ $function$;
 alter function count_captured_elsewhere() owner to eligo_finder;
 grant execute on function count_captured_elsewhere() to eligo_checkout;
 
+CREATE OR REPLACE FUNCTION checkout.deleted_clocks(most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, id text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+  select c.account_id, c.test_mode, c.id from checkout.test_clocks c
+   where c.deleted_at is not null and c.left_at is null limit most
+$function$;
+alter function deleted_clocks(most integer) owner to eligo_finder;
+grant execute on function deleted_clocks(most integer) to eligo_checkout;
+
 CREATE OR REPLACE FUNCTION checkout.due_catalog_tasks(most integer)
  RETURNS TABLE(account_id text, test_mode boolean, session_id text, kind text)
  LANGUAGE sql
@@ -2111,10 +2127,15 @@ CREATE OR REPLACE FUNCTION checkout.due_letters_on_clocks(most integer)
  STABLE SECURITY DEFINER
  SET search_path TO 'checkout', 'pg_temp'
 AS $function$
-  select l.account_id, l.test_mode, l.id
+  select d.account_id, d.test_mode, d.id
     from checkout.test_clocks c
-    join checkout.letters l on l.account_id = c.account_id and l.test_mode = c.test_mode and l.test_clock_id = c.id
-   where c.unsettled and l.status = 'in_review' and l.review_until <= c.frozen_time
+    cross join lateral (
+      select l.account_id, l.test_mode, l.id from checkout.letters l
+       where l.account_id = c.account_id and l.test_mode = c.test_mode and l.test_clock_id = c.id
+         and l.status = 'in_review' and l.review_until <= c.frozen_time
+       order by l.review_until limit 20
+    ) d
+   where c.unsettled and c.deleted_at is null
    limit most
 $function$;
 alter function due_letters_on_clocks(most integer) owner to eligo_finder;
@@ -2156,11 +2177,15 @@ CREATE OR REPLACE FUNCTION checkout.due_sessions_on_clocks(most integer)
  STABLE SECURITY DEFINER
  SET search_path TO 'checkout', 'pg_temp'
 AS $function$
-  select s.account_id, s.test_mode, s.id
+  select d.account_id, d.test_mode, d.id
     from checkout.test_clocks c
-    join checkout.sessions s on s.account_id = c.account_id and s.test_mode = c.test_mode and s.test_clock_id = c.id
-   where c.unsettled and s.status = 'open' and s.expires_at <= c.frozen_time
-     and not checkout.is_charging(s.account_id, s.test_mode, s.id)
+    cross join lateral (
+      select s.account_id, s.test_mode, s.id from checkout.sessions s
+       where s.account_id = c.account_id and s.test_mode = c.test_mode and s.test_clock_id = c.id
+         and s.status = 'open' and s.expires_at <= c.frozen_time and not checkout.is_charging(s.account_id, s.test_mode, s.id)
+       order by s.expires_at limit 20
+    ) d
+   where c.unsettled and c.deleted_at is null
    limit most
 $function$;
 alter function due_sessions_on_clocks(most integer) owner to eligo_finder;
@@ -2675,14 +2700,17 @@ begin
     raise exception 'a letter does not move from % to %', old.status, new.status
       using errcode = 'check_violation', constraint = 'letter_state_table';
   end if;
-  if (new.session_id, new.product_id, new.customer_id, new.test_clock_id, new.created_at)
+  if (new.session_id, new.product_id, new.customer_id, new.created_at)
      is distinct from
-     (old.session_id, old.product_id, old.customer_id, old.test_clock_id, old.created_at)
+     (old.session_id, old.product_id, old.customer_id, old.created_at)
      or new.review_until > old.review_until or (old.status <> 'in_review' and new.review_until <> old.review_until)
      or (old.status <> 'in_review'
        and (new.valid_until, new.decided_at, new.reviewer_id, new.reviewer_name, new.reviewer_license, new.reviewer_state)
        is distinct from
-       (old.valid_until, old.decided_at, old.reviewer_id, old.reviewer_name, old.reviewer_license, old.reviewer_state)) then
+       (old.valid_until, old.decided_at, old.reviewer_id, old.reviewer_name, old.reviewer_license, old.reviewer_state))
+     or (new.test_clock_id is distinct from old.test_clock_id and (new.test_clock_id is not null or not exists (
+       select from checkout.test_clocks c
+        where c.account_id = old.account_id and c.test_mode = old.test_mode and c.id = old.test_clock_id and c.deleted_at is not null))) then
     raise exception 'what a letter is for and how it was decided does not change'
       using errcode = 'check_violation', constraint = 'letter_is_final';
   end if;
@@ -3157,11 +3185,16 @@ CREATE OR REPLACE FUNCTION checkout.letters_to_announce_on_clocks(most integer)
  STABLE SECURITY DEFINER
  SET search_path TO 'checkout', 'pg_temp'
 AS $function$
-  select l.account_id, l.test_mode, l.id
+  select d.account_id, d.test_mode, d.id
     from checkout.test_clocks c
-    join checkout.letters l on l.account_id = c.account_id and l.test_mode = c.test_mode and l.test_clock_id = c.id
-   where c.unsettled and l.status = 'approved' and l.end_announced_at is null and l.customer_id is not null
-     and l.valid_until <= c.frozen_time + interval '30 days'
+    cross join lateral (
+      select l.account_id, l.test_mode, l.id from checkout.letters l
+       where l.account_id = c.account_id and l.test_mode = c.test_mode and l.test_clock_id = c.id
+         and l.status = 'approved' and l.end_announced_at is null and l.customer_id is not null
+         and l.valid_until <= c.frozen_time + interval '30 days'
+       order by l.valid_until limit 20
+    ) d
+   where c.unsettled and c.deleted_at is null
    limit most
 $function$;
 alter function letters_to_announce_on_clocks(most integer) owner to eligo_finder;
@@ -3602,7 +3635,7 @@ CREATE OR REPLACE FUNCTION checkout.settled_clocks(most integer)
  SET search_path TO 'checkout', 'pg_temp'
 AS $function$
   select c.account_id, c.test_mode, c.id, c.frozen_time from checkout.test_clocks c
-   where c.unsettled and (
+   where c.unsettled and c.deleted_at is null and (
      select true from checkout.sessions s
       where s.account_id = c.account_id and s.test_mode = c.test_mode and s.test_clock_id = c.id
         and s.status = 'open' and s.expires_at <= c.frozen_time limit 1) is null

@@ -11,11 +11,12 @@ import {
   nextChargeWorkInMs,
   wakeChargeWork,
 } from '../src/store/charge-work.ts';
+import { deletedClocks, leaveDeletedClock, noteClockLeft } from '../src/store/deleted-clocks.ts';
 import { findChargeAtProcessor } from '../src/store/disputes.ts';
 import { dueSessions, dueSessionsOnClocks, nextDueSession } from '../src/store/due-sessions.ts';
 import { pruneProcessorEvents } from '../src/store/processor-events.ts';
 import { pruneSessionKeys } from '../src/store/session-keys.ts';
-import { settledClocks } from '../src/store/test-clocks.ts';
+import { mirrorTestClock, settledClocks } from '../src/store/test-clocks.ts';
 import type { ChargingFixture } from './charging-fixture.ts';
 
 /** For each finder: what is due in all accounts is a tenth of all records and more. */
@@ -25,6 +26,13 @@ export async function exerciseJobs({ clock, database, scope }: ChargingFixture):
   await nextDueSession(database, new Date());
   await dueSessionsOnClocks(database, 10);
   await settledClocks(database, 10);
+  await deletedClocks(database, 10);
+  await withTx(database, scope, async (tx) => {
+    const deleted = seededId('fclk', 20);
+    await mirrorTestClock(tx, scope, deleted, clock.now(), clock.now());
+    await leaveDeletedClock(tx, scope, deleted, 10);
+    await noteClockLeft(tx, scope, deleted, clock.now());
+  });
   await dueCatalogTasks(database, 10);
   await nextCatalogTaskInMs(database);
   await dueChargeWork(database, 10);

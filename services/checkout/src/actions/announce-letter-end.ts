@@ -36,7 +36,7 @@ export async function announceLetterEnd(
       type: 'consultation.will_expire',
       aggregateId: id,
       // On a test clock that has jumped, when it was due.
-      at: session.testClockId === null ? at : dueAt,
+      at: found.testClockId === null ? at : dueAt,
       object: { case: 'letter', value: letterMessage(scope, found) },
     });
     return true;

@@ -6,6 +6,7 @@ import { type Session, takesHealthCards } from '../domain/session.ts';
 import { findCustomer } from '../store/customers.ts';
 import { findPaymentMethod, lockPaymentMethod, savePaymentMethodOwner } from '../store/payment-methods.ts';
 import { loadSession, lockSession, saveSession } from '../store/sessions.ts';
+import { findTestClock } from '../store/test-clocks.ts';
 import { attachPaymentMethod } from './attach-payment-method.ts';
 import { makeCustomer } from './create-customer.ts';
 import { ensureProcessorCustomer } from './processor-customer.ts';
@@ -67,7 +68,9 @@ async function newKeeper(context: Context, scope: Scope, { id }: Session, card: 
     if (session?.status !== 'open' || session.customerId !== null) return session?.customerId ?? null;
     const { firstName = null, lastName = null, phone = null, email = null } = session.details.defaults ?? {};
     const given = { firstName, lastName, phone, email: session.customerEmail ?? email, employer: null, shipping: null };
-    const terms = { ...given, metadata: {}, testClockId: session.testClockId };
+    const { testClockId } = session;
+    const isOnClock = testClockId !== null && (await findTestClock(tx, scope, testClockId)) !== undefined;
+    const terms = { ...given, metadata: {}, testClockId: isOnClock ? testClockId : null };
     const { customerId } = await makeCustomer(tx, scope, terms, context.clock.now());
     await saveSession(tx, scope, session, { ...session, customerId });
     return customerId;

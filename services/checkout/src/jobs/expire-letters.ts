@@ -25,8 +25,10 @@ export function expireLetters(needs: Needs): Job {
       const endingOnClocks = await lettersToAnnounceOnClocks(database, BATCH);
       const ended = await doAll(needs, [...due, ...onClocks], signal, expireLetterIfDue);
       const announced = await doAll(needs, [...ending, ...endingOnClocks], signal, announceLetterEnd);
-      const isFull = [due, onClocks, ending, endingOnClocks].some(({ length }) => length === BATCH);
-      if (ended + announced > 0 && isFull) return true;
+      // A page by clocks has some of each clock, so more may be due than a page that is not full says.
+      const mayBeMore =
+        onClocks.length + endingOnClocks.length > 0 || [due, ending].some(({ length }) => length === BATCH);
+      if (ended + announced > 0 && mayBeMore) return true;
       const now = clock.now();
       const next = [await nextDueLetter(database, now), await nextLetterToAnnounce(database, now)];
       const times = next.flatMap((at) => (at === undefined ? [] : [at.getTime()]));

@@ -2,6 +2,7 @@ import { withTx } from '@eligo/postgres';
 import type { Job } from '@eligo/service';
 import { expireIfDue } from '../actions/end-session.ts';
 import type { Context } from '../context.ts';
+import { deletedClocks, leaveDeletedClock, noteClockLeft } from '../store/deleted-clocks.ts';
 import {
   type DuePlace,
   type DueSession,
@@ -16,10 +17,12 @@ const BATCH = 200;
 // Sessions that are due and being charged are passed over, so many pages of them in a run. An outage of the processor can leave thousands; the next
 // run goes on where this one ended, and begins anew after the last.
 const PAGES = 5;
+// A session that was begun on a clock is written by then: no call lasts longer than 30 s.
+const writtenWithinMs = 60_000;
 
 type Needs = Pick<Context, 'database' | 'clock' | 'logger'>;
 
-/** Expires the sessions whose time has come, by the wall clock or by their test clock. */
+/** Expires the sessions whose time has come, by the wall clock or by their test clock. What was on a test clock that is deleted continues by the wall clock. */
 export function expireSessions(needs: Needs): Job {
   let place: DuePlace | undefined;
   const expireByWallClock = async (signal: AbortSignal): Promise<boolean> => {
@@ -37,11 +40,12 @@ export function expireSessions(needs: Needs): Job {
     // while it was being charged is found by this.
     everyMs: 15_000,
     async run(signal) {
+      const left = await leaveDeletedClocks(needs);
       const byWallClock = await expireByWallClock(signal);
-      const onClocks = await dueSessionsOnClocks(needs.database, BATCH);
-      const byTestClocks = (await expireAll(needs, onClocks, signal)) && onClocks.length === BATCH;
+      // A page has some of each clock, so more may be due than a page that is not full says.
+      const byTestClocks = await expireAll(needs, await dueSessionsOnClocks(needs.database, BATCH), signal);
       await settleClocks(needs);
-      return byWallClock || byTestClocks || { dueInMs: await nextDueInMs(needs) };
+      return left || byWallClock || byTestClocks || { dueInMs: await nextDueInMs(needs) };
     },
   };
 }
@@ -65,6 +69,19 @@ async function expireAll(needs: Needs, due: readonly DueSession[], signal: Abort
     }
   }
   return expired > 0;
+}
+
+// Whether any was on one, so that more may be.
+async function leaveDeletedClocks({ database, clock }: Needs): Promise<boolean> {
+  let left = 0;
+  for (const { scope, id } of await deletedClocks(database, BATCH)) {
+    const lateAt = new Date(clock.now().getTime() - writtenWithinMs);
+    await withTx(database, scope, async (tx) => {
+      left += await leaveDeletedClock(tx, scope, id, BATCH);
+      await noteClockLeft(tx, scope, id, lateAt);
+    });
+  }
+  return left > 0;
 }
 
 async function settleClocks({ database }: Needs): Promise<void> {

@@ -4,6 +4,7 @@ import type { SessionStatus } from '../domain/session-states.ts';
 
 /** What the creation of a session depends on, read in one round trip. */
 export interface CreationFacts {
+  /** Without a clock if that was deleted. */
   readonly customer:
     | { readonly email: string | null; readonly testClockId: string | null; readonly frozenTime: Date | null }
     | undefined;
@@ -84,11 +85,12 @@ interface FactsRow extends ProcessorAccountRow {
 
 const selectFacts = scoped<FactsRow>(
   'sessions.creation_facts',
-  `select c.id as customer_id, c.email as customer_email, c.test_clock_id, t.frozen_time, p.id as payment_method_id,
+  `select c.id as customer_id, c.email as customer_email, t.id as test_clock_id, t.frozen_time, p.id as payment_method_id,
      p.customer_id as payment_method_customer_id, p.off_session, p.processor, p.processor_account, k.request_hash, k.session_id, s.status
    from unnest($3::text[], $4::text[], $5::text[]) with ordinality wanted (customer_id, payment_method_id, key, place)
    left join checkout.customers c on c.account_id = $1 and c.test_mode = $2 and c.id = wanted.customer_id collate "C" and c.deleted_at is null
    left join checkout.test_clocks t on t.account_id = $1 and t.test_mode = $2 and t.id = c.test_clock_id
+     and t.deleted_at is null
    left join checkout.payment_methods p on p.account_id = $1 and p.test_mode = $2 and p.id = wanted.payment_method_id collate "C"
      and p.detached_at is null
    left join checkout.session_keys k on k.account_id = $1 and k.test_mode = $2 and k.key = wanted.key collate "C"

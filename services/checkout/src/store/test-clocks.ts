@@ -4,8 +4,8 @@ import type { Clock } from '@eligo/values';
 import { expireLettersJob } from './letters.ts';
 
 /**
- * The time that an action for this customer takes place at: its test clock's, or the wall clock's. A customer that is not there (or none) is
- * at the wall clock's time; whether it exists is for the action to decide.
+ * The time that an action for this customer takes place at: its test clock's, or the wall clock's where it has none or that was deleted. A customer that is not
+ * there (or none) is at the wall clock's time; whether it exists is for the action to decide.
  */
 export async function actingTime(db: Db, scope: Scope, clock: Clock, customerId: string | null): Promise<Date> {
   if (!scope.testMode || customerId === null) return clock.now();
@@ -19,7 +19,7 @@ export async function timeOnClock(db: Db, scope: Scope, clock: Clock, testClockI
   return (await findTestClock(db, scope, testClockId)) ?? clock.now();
 }
 
-/** What a test clock shows; undefined when there is no such clock. */
+/** What a test clock shows; undefined when there is no such clock, or it was deleted. */
 export async function findTestClock(db: Db, scope: Scope, id: string): Promise<Date | undefined> {
   return (await db.row(clockById, scope, [id]))?.frozen_time;
 }
@@ -58,7 +58,7 @@ const timeOfCustomer = scoped<{ frozen_time: Date }>(
   'test_clocks.of_customer',
   `select k.frozen_time from checkout.customers c
    join checkout.test_clocks k on k.account_id = c.account_id and k.test_mode = c.test_mode and k.id = c.test_clock_id
-   where c.account_id = $1 and c.test_mode = $2 and c.id = $3`,
+   where c.account_id = $1 and c.test_mode = $2 and c.id = $3 and k.deleted_at is null`,
 );
 
 const clockById = scoped<{ frozen_time: Date }>(
@@ -71,7 +71,8 @@ const upsert = scoped<never>(
   'test_clocks.mirror',
   `insert into checkout.test_clocks (account_id, test_mode, id, frozen_time, deleted_at) values ($1, $2, $3, $4, $5)
    on conflict (account_id, test_mode, id) do update
-     set frozen_time = greatest(test_clocks.frozen_time, excluded.frozen_time), unsettled = true,
+     set frozen_time = greatest(test_clocks.frozen_time, excluded.frozen_time),
+         unsettled = coalesce(test_clocks.deleted_at, excluded.deleted_at) is null,
          deleted_at = coalesce(test_clocks.deleted_at, excluded.deleted_at)`,
 );
 
