@@ -88,6 +88,17 @@ export const time = z
   .union([z.string().max(40), z.number()], { error: invalidTime })
   .refine((value) => parseTime(value) !== undefined, { error: invalidTime, params: { type: 'invalid_time' } });
 
+/** The time of a test clock. What lives on it has times of its own, up to some years later, which must be times as well. */
+export const clockTime = time.refine(
+  (value) => {
+    const ms = parseTime(value);
+    return ms === undefined || (ms >= earliestClockMs && ms < latestClockMs);
+  },
+  { error: 'Must be in the years from 2000 to 2199', params: { type: 'invalid_time' } },
+);
+const earliestClockMs = Date.parse('2000-01-01T00:00:00Z');
+const latestClockMs = Date.parse('2200-01-01T00:00:00Z');
+
 /** A number that is not negative; it is kept with six decimals, half rounded up, so that what a partner computed is taken as it comes. */
 export const decimal = z.number().min(0).max(limits.decimal);
 

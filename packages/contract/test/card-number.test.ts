@@ -30,8 +30,8 @@ test.each([
 
 test('a long text is looked through in its length [D10.4]', () => {
   const texts = ['4 '.repeat(250_000), '4242 '.repeat(100_000), '\u200b4'.repeat(250_000), '9'.repeat(500_000)];
-  const startedAt = performance.now();
+  const before = process.cpuUsage();
   // Of fours, one in ten passes Luhn: the second text is made of such numbers.
   expect(texts.map((text) => hasCardNumber(text))).toEqual([false, true, false, false]);
-  expect(performance.now() - startedAt).toBeLessThan(2_000);
+  expect(process.cpuUsage(before).user).toBeLessThan(2_000_000);
 });

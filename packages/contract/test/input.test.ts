@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { metadata, reference, text, time, url } from '../src/fields.ts';
+import { clockTime, metadata, reference, text, time, url } from '../src/fields.ts';
 import {
   expandKeysOf,
   isCardNumber,
@@ -44,6 +44,15 @@ describe('times', () => {
     '%s leaves the years of four digits by its zone, and is no time',
     (given) => expect(parseTime(given)).toBeUndefined(),
   );
+
+  test('a test clock has a time in the years from 2000 to 2199, so that what follows on it has a time, too [RUN-5]', () => {
+    const isTaken = (given: string | number) => clockTime.safeParse(given).success;
+    const [first, last] = ['2000-01-01T00:00:00Z', '2199-12-31T23:59:59.999Z'];
+    expect([first, last, 946_684_800].map(isTaken)).toEqual([true, true, true]);
+    expect(['1999-12-31T23:59:59.999Z', '2200-01-01', '9999-12-31', 0, 'now'].map(isTaken)).toEqual(
+      Array(5).fill(false),
+    );
+  });
 
   test('Unix seconds must be whole [GEN-5]', () => {
     expect(parseTime(1.5)).toBeUndefined();
@@ -250,9 +259,9 @@ describe('violations', () => {
   test('thousands of faults are reported by the first fifty, in the time that these take', () => {
     const sent = Object.fromEntries(Array.from({ length: limits.jsonKeys }, (_, at) => [`k${at}`, at]));
     const { error } = metadata.safeParse(sent);
-    const startedAt = performance.now();
+    const before = process.cpuUsage();
     const told = violationsOf(error as z.ZodError, 'body', ['price', 'metadata'], sent);
-    expect(performance.now() - startedAt).toBeLessThan(500);
+    expect(process.cpuUsage(before).user).toBeLessThan(500_000);
     expect(told.map(({ loc }) => loc.at(-1))).toEqual(Array.from({ length: 50 }, (_, at) => `k${at}`));
   });
 

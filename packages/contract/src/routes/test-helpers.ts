@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { expansionOfRecord, listOf, oneOf } from '../answers.ts';
-import { address, reference, requiredText, sum, text, time } from '../fields.ts';
+import { address, clockTime, reference, requiredText, sum, text } from '../fields.ts';
 import { limits } from '../limits.ts';
 import { listQuery } from '../query.ts';
 import { defineRoute } from '../route.ts';
@@ -152,7 +152,7 @@ export const testHelperRoutes = {
     testOnly: true,
     body: {
       envelope: 'test_clock',
-      schema: z.object({ frozen_time: time, name: requiredText(limits.shortTextLength).optional() }),
+      schema: z.object({ frozen_time: clockTime, name: requiredText(limits.shortTextLength).optional() }),
     },
     response: oneOf('test_clock'),
   }),
@@ -187,7 +187,7 @@ export const testHelperRoutes = {
     scope: 'test_clocks_write',
     owner: 'billing',
     testOnly: true,
-    body: { envelope: 'test_clock', schema: z.object({ frozen_time: time }) },
+    body: { envelope: 'test_clock', schema: z.object({ frozen_time: clockTime }) },
     response: oneOf('test_clock'),
     errors: ['test_clock_cannot_go_back'],
   }),
