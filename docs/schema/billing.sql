@@ -289,6 +289,7 @@ create table invoices (
   health_refused boolean default false not null,
   refused_backup_payment_method_id text collate "C",
   scheduled_payment_at timestamp(3) with time zone,
+  updated_payment_method_ids text[] default '{}'::text[] not null,
   constraint invoices_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint invoices_account_id_test_mode_subscription_id_fkey FOREIGN KEY (account_id, test_mode, subscription_id) REFERENCES subscriptions(account_id, test_mode, id) DEFERRABLE INITIALLY DEFERRED,
   constraint backup_charge_statuses CHECK ((backup_charge_status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'failed'::text]))) NOT VALID,
@@ -303,7 +304,8 @@ create table invoices (
   constraint invoices_total_cents_check CHECK ((total_cents >= 0)),
   constraint page_payment_names_a_card CHECK (((NOT pays_on_page) OR (pay_with_payment_method_id IS NOT NULL))),
   constraint paid_is_paid_in_full CHECK ((((status = 'paid'::text) = (paid_at IS NOT NULL)) AND ((status <> 'paid'::text) OR (amount_paid_cents = total_cents)))),
-  constraint paid_within_total CHECK ((amount_paid_cents <= total_cents))
+  constraint paid_within_total CHECK ((amount_paid_cents <= total_cents)),
+  constraint scheduled_behind_another_card CHECK (((scheduled_payment_at IS NULL) OR (pay_with_payment_method_id IS NOT NULL)))
 );
 alter table invoices enable row level security;
 alter table invoices force row level security;
@@ -315,6 +317,7 @@ CREATE INDEX invoices_by_subscription ON billing.invoices USING btree (account_i
 CREATE UNIQUE INDEX invoices_one_of_a_period ON billing.invoices USING btree (account_id, test_mode, subscription_id, period_start) WHERE ((subscription_id IS NOT NULL) AND (billing_reason IS DISTINCT FROM 'subscription_update'::text));
 CREATE UNIQUE INDEX invoices_one_open ON billing.invoices USING btree (account_id, test_mode, subscription_id) WHERE ((subscription_id IS NOT NULL) AND (status = ANY (ARRAY['draft'::text, 'open'::text])));
 CREATE CONSTRAINT TRIGGER check_credits_of_void_invoice AFTER UPDATE ON billing.invoices DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.status = 'void'::text) AND (old.status <> 'void'::text))) EXECUTE FUNCTION check_credits_of_void_invoice();
+CREATE TRIGGER clear_scheduled_payment BEFORE UPDATE OF pay_with_payment_method_id ON billing.invoices FOR EACH ROW WHEN (((new.pay_with_payment_method_id IS NULL) AND (old.pay_with_payment_method_id IS NOT NULL))) EXECUTE FUNCTION clear_scheduled_payment();
 CREATE TRIGGER guard_invoice BEFORE UPDATE ON billing.invoices FOR EACH ROW EXECUTE FUNCTION guard_invoice();
 CREATE TRIGGER guard_refused_health_card BEFORE UPDATE OF health_refused ON billing.invoices FOR EACH ROW WHEN ((new.health_refused AND (NOT old.health_refused))) EXECUTE FUNCTION guard_refused_health_card();
 grant insert, select, update on invoices to eligo_billing;
@@ -803,6 +806,19 @@ CREATE TRIGGER guard_test_clock BEFORE UPDATE ON billing.test_clocks FOR EACH RO
 grant insert, select, update on test_clocks to eligo_billing;
 grant select on test_clocks to eligo_finder;
 
+create table updated_cards (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  payment_method_id text collate "C" not null,
+  updated_at timestamp(3) with time zone not null,
+  constraint updated_cards_pkey PRIMARY KEY (account_id, test_mode, payment_method_id)
+);
+alter table updated_cards enable row level security;
+alter table updated_cards force row level security;
+create policy account_scope on updated_cards for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant delete, insert, select, update on updated_cards to eligo_billing;
+
 CREATE OR REPLACE FUNCTION billing.advancing_test_clocks(most integer)
  RETURNS TABLE(account_id text, test_mode boolean, id text)
  LANGUAGE sql
@@ -966,6 +982,17 @@ AS $function$
 $function$;
 alter function claim_due_subscriptions(at timestamp with time zone, until timestamp with time zone, most integer) owner to eligo_finder;
 grant execute on function claim_due_subscriptions(at timestamp with time zone, until timestamp with time zone, most integer) to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.clear_scheduled_payment()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.scheduled_payment_at := null;
+  return new;
+end $function$;
+alter function clear_scheduled_payment() owner to eligo_owner;
+grant execute on function clear_scheduled_payment() to eligo_billing;
 
 CREATE OR REPLACE FUNCTION billing.clocks_of_due_subscriptions(at timestamp with time zone, most integer, after_account text, after_mode boolean, after_clock text)
  RETURNS TABLE(account_id text, test_mode boolean, id text, due_until timestamp with time zone, is_due boolean)

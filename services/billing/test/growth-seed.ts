@@ -62,6 +62,7 @@ export async function seedBilling(test: TestDatabase, each: number): Promise<voi
      select account, true, 'fin_' || id, 'fprr_' || id, 100, false ${rows}`,
     `invoice_charges (${scope}, id, invoice_id, leg, backup, payment_method_id, amount_cents, status, acting_at, settled_at)
      select account, true, 'fatt_' || id, 'fin_' || id, 'other', false, 'fpm_' || id, 100, 'succeeded', at, at ${rows}`,
+    `updated_cards (${scope}, payment_method_id, updated_at) select account, true, 'fpm_' || id, at ${rows}`,
     seededKeys(each, 'POST /v1/subscriptions'),
     ...seededEvents(each),
   ]);

@@ -56,6 +56,7 @@ import {
   saveSubscription,
 } from '../src/store/subscriptions.ts';
 import { listTestClocks, moveTestClock } from '../src/store/test-clocks.ts';
+import { wasUpdatedSince } from '../src/store/updated-cards.ts';
 import { callOf, type Fixture, openFixture, sell, start } from './fixture.ts';
 import { seedBilling } from './growth-seed.ts';
 
@@ -112,6 +113,7 @@ async function run(place: TestDatabase): Promise<void> {
   for (const isAgreed of [true, false]) await changeBackupAgreement(database, scope, isAgreed);
   await isBackupAgreed(database, scope);
   await withTx(database, scope, (tx) => retryWithUpdatedCard(context, tx, scope, newId('payment_method')));
+  await withTx(database, scope, (tx) => wasUpdatedSince(tx, scope, { id: seededId('fatt', 1) }));
   await withTx(database, scope, (tx) => noteUpdatedCard(tx, scope, seededId('fin', 1), newId('payment_method')));
   await runLists(on);
   await runRareStatus(on, place);

@@ -1,10 +1,11 @@
 import { fromBinary } from '@bufbuild/protobuf';
-import type { Scope } from '@eligo/postgres';
+import { type Scope, withTx } from '@eligo/postgres';
 import { EventSchema } from '@eligo/proto/events/v1/events';
 import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { payInvoice } from '../src/actions/pay-invoice.ts';
 import { payInvoiceOnPage } from '../src/actions/pay-invoice-on-page.ts';
+import { retryWithUpdatedCard } from '../src/actions/retry-with-updated-card.ts';
 import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
 import { callsOn, may } from './subscription-calls.ts';
 
@@ -21,7 +22,7 @@ beforeEach(() => {
 });
 afterEach(() => turnFailpointsOff());
 
-const { runAt, read, pay, voids, pastDue } = callsOn(
+const { runAt, read, update, pay, voids, pastDue } = callsOn(
   () => on,
   () => scope,
 );
@@ -171,6 +172,62 @@ describe('a card that is named or typed for an invoice', () => {
     expect(await read(id)).toMatchObject({
       subscription: { status: 'canceled' },
       invoice: { status: 'uncollectible', refusedPaymentMethodId: card },
+    });
+  });
+
+  const updatedByBank = (card: string) =>
+    withTx(on.database, scope, (tx) => retryWithUpdatedCard(on.context, tx, scope, card));
+
+  it('is not charged again for that invoice once it is the default card, until its bank updates it [D14.91, D14.116, D14.234]', async () => {
+    const { subscriptionId: id, invoiceId, customerId } = await pastDue();
+    const named = on.peers.cardOf(customerId, true, 'stolen_card');
+    await expect(pay(invoiceId, named)).rejects.toMatchObject({ code: 'card_declined' });
+    const { asked } = on.peers;
+    await update(id, { defaultPaymentMethodId: named });
+    await runAt('2026-05-02T00:00:00.000Z');
+    expect(on.peers.asked).toBe(asked);
+    expect(await read(id)).toMatchObject({
+      // The last day: another card may be there by then.
+      subscription: { status: 'past_due', paymentAt: new Date('2026-05-08T00:00:00.000Z') },
+      invoice: { refusedPaymentMethodId: named, declineCode: 'stolen_card' },
+    });
+    on.at('2026-05-02T12:00:00.000Z');
+    on.peers.behave(named, 'pays');
+    await updatedByBank(named);
+    await runAt('2026-05-02T12:00:01.000Z');
+    expect(await read(id)).toMatchObject({ subscription: { status: 'active' }, invoice: { status: 'paid' } });
+  });
+
+  it('is charged again for that invoice once its bank has updated it [D14.234]', async () => {
+    const { invoiceId, customerId } = await pastDue();
+    const named = on.peers.cardOf(customerId, true, 'expired_card');
+    await expect(pay(invoiceId, named)).rejects.toMatchObject({ code: 'card_declined' });
+    on.at('2026-05-01T12:00:00.000Z');
+    on.peers.behave(named, 'pays');
+    await updatedByBank(named);
+    expect(await pay(invoiceId, named)).toMatchObject({ status: 'paid' });
+  });
+
+  it('is answered with its own refusal if it is named again, whatever another card answered since [D14.118]', async () => {
+    const { invoiceId, customerId } = await pastDue();
+    const named = on.peers.cardOf(customerId, true, 'stolen_card');
+    await expect(pay(invoiceId, named)).rejects.toMatchObject({ declineCode: 'stolen_card' });
+    await expect(pay(invoiceId)).rejects.toMatchObject({ declineCode: 'insufficient_funds' });
+    await expect(pay(invoiceId, named)).rejects.toMatchObject({ declineCode: 'stolen_card' });
+  });
+
+  it('leaves no time of the schedule behind where a process of the release before this one clears the card alone', async () => {
+    const { invoiceId, customerId } = await pastDue();
+    turnFailpointsOn();
+    armFailpoint('invoice.due', { action: 'error' });
+    await expect(pay(invoiceId, on.peers.cardOf(customerId, true))).rejects.toThrow('invoice.due');
+    turnFailpointsOff();
+    const write = (set: string) =>
+      on.test.admin(`update billing.invoices set ${set} where id = $1 returning scheduled_payment_at`, [invoiceId]);
+    expect(await write('attempts = attempts')).toEqual([{ scheduled_payment_at: firstRetry }]);
+    expect(await write('pay_with_payment_method_id = null')).toEqual([{ scheduled_payment_at: null }]);
+    await expect(write('scheduled_payment_at = now()')).rejects.toMatchObject({
+      constraint: 'scheduled_behind_another_card',
     });
   });
 

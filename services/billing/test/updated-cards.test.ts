@@ -1,5 +1,6 @@
 import { type Scope, withTx } from '@eligo/postgres';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { retryWithUpdatedCard } from '../src/actions/retry-with-updated-card.ts';
 import { advanceTestClock, createTestClock } from '../src/actions/test-clocks.ts';
 import { runDueSubscriptions } from '../src/jobs/run-due.ts';
@@ -17,8 +18,9 @@ beforeEach(() => {
   on.at(start);
   scope = someScope();
 });
+afterEach(() => turnFailpointsOff());
 
-const { runAt, read, pastDue, unpaid } = callsOn(
+const { runAt, read, pay, pastDue, unpaid } = callsOn(
   () => on,
   () => scope,
 );
@@ -63,6 +65,95 @@ it.each(['active', 'past_due'])(
     expect(chargedOn(card)).toBe(1);
   },
 );
+
+describe('a card that its bank updates while a charge is under way is charged once more at once', () => {
+  const noon = '2026-05-01T12:00:00.000Z';
+  const soonAfter = '2026-05-01T12:00:02.000Z';
+  const isPaid = async (subscriptionId: string, card: string) => {
+    expect(await read(subscriptionId)).toMatchObject({
+      subscription: { status: 'active', paymentAt: null },
+      invoice: { status: 'paid', updatedPaymentMethodIds: [] },
+    });
+    expect(chargedOn(card)).toBe(1);
+  };
+  /** The charge of a card is under way and will be declined; the subscription's card is updated, and pays from then on. */
+  const declineLate = async (charged: string, updated: string, charge: () => Promise<unknown>) => {
+    on.peers.behave(charged, 'expired_card');
+    on.peers.failOn(charged, 'lost_after');
+    await charge();
+    await update(updated);
+    on.peers.behave(updated, 'pays');
+  };
+
+  it('after the last try of the schedule [D14.91, D14.234]', async () => {
+    const { subscriptionId, card } = await pastDue();
+    for (const day of ['02', '04', '06']) await runAt(`2026-05-${day}T00:00:00.000Z`);
+    await declineLate(card, card, () => runAt('2026-05-08T00:00:00.000Z'));
+    await runAt('2026-05-08T00:00:02.000Z');
+    await isPaid(subscriptionId, card);
+  });
+
+  it('where the subscription is unpaid, which no schedule tries any more [D14.234]', async () => {
+    const { subscriptionId, invoiceId, card } = await unpaid();
+    on.at('2026-05-03T00:00:00.000Z');
+    await declineLate(card, card, () => expect(pay(invoiceId)).rejects.toMatchObject({ code: 'lock_timeout' }));
+    await runAt('2026-05-03T00:00:02.000Z');
+    await isPaid(subscriptionId, card);
+  });
+
+  it('where the charge is of a named card [D14.118, D14.234]', async () => {
+    const { subscriptionId, card, customerId } = await sell(on, scope, { card: on.peers.card(true, 'stolen_card') });
+    await runAt(may);
+    const named = on.peers.cardOf(customerId, true);
+    const { invoice } = await read(subscriptionId);
+    on.at(noon);
+    await declineLate(named, card, () =>
+      expect(pay(invoice.id, named)).rejects.toMatchObject({ code: 'lock_timeout' }),
+    );
+    await runAt(soonAfter);
+    await isPaid(subscriptionId, card);
+  });
+
+  it('where a named card is due and its charge has not begun [D14.118, D14.234]', async () => {
+    const { subscriptionId, invoiceId, card, customerId } = await pastDue();
+    on.at(noon);
+    turnFailpointsOn();
+    armFailpoint('invoice.due', { action: 'error' });
+    await expect(pay(invoiceId, on.peers.cardOf(customerId, true, 'insufficient_funds'))).rejects.toThrow(
+      'invoice.due',
+    );
+    turnFailpointsOff();
+    await update(card);
+    on.peers.behave(card, 'pays');
+    await runAt('2026-05-01T12:02:00.000Z');
+    await isPaid(subscriptionId, card);
+  });
+
+  it('where it was named itself [D14.118, D14.234]', async () => {
+    const { subscriptionId, invoiceId, card, customerId } = await pastDue();
+    on.peers.owns(card, customerId);
+    on.at(noon);
+    await declineLate(card, card, () => expect(pay(invoiceId, card)).rejects.toMatchObject({ code: 'lock_timeout' }));
+    await runAt(soonAfter);
+    await isPaid(subscriptionId, card);
+  });
+
+  it('and no more where it is declined again [D14.234]', async () => {
+    const { subscriptionId, invoiceId, card, customerId } = await pastDue();
+    const named = on.peers.cardOf(customerId, true);
+    on.at(noon);
+    await declineLate(named, card, () => expect(pay(invoiceId, named)).rejects.toMatchObject({ code: 'lock_timeout' }));
+    on.peers.behave(card, 'insufficient_funds');
+    const { asked } = on.peers;
+    await runAt(soonAfter);
+    // The answer of the first one, and the updated card once.
+    expect(on.peers.asked - asked).toBe(2);
+    expect((await read(subscriptionId)).subscription).toMatchObject({
+      status: 'past_due',
+      paymentAt: new Date('2026-05-02T00:00:00.000Z'),
+    });
+  });
+});
 
 it('chooses the card again that is found to be a health card before it is charged, and refuses it nothing [D14.91]', async () => {
   const { subscriptionId, card } = await sell(on, scope, { card: on.peers.card(false) });

@@ -1,5 +1,5 @@
 import { Failure } from '@eligo/failures';
-import { type Scope, withTx } from '@eligo/postgres';
+import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import type { ChargeInvoiceResponse } from '@eligo/proto/checkout/v1/checkout';
 import type { Cents } from '@eligo/values';
 import type { Context } from '../context.ts';
@@ -15,9 +15,10 @@ import { loadInvoiceLines } from '../store/invoice-lines.ts';
 import { findInvoice, lockInvoice, saveInvoice } from '../store/invoices.ts';
 import { loadInvoiceCredits } from '../store/prorations.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
+import { wasUpdatedSince } from '../store/updated-cards.ts';
 import { endSubscription } from './end-subscription.ts';
 import { type CardIds, cardsOf, isCustomerThere } from './payer.ts';
-import { type ChargeOutcome, otherCardPays, recordFailure, recordOutcome } from './record-payment.ts';
+import { type ChargeOutcome, otherCardPays, recordFailure, recordOutcome, updatedExcept } from './record-payment.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
 
 // Two legs, each of which may have been taken over by another charge; more is a bug.
@@ -133,34 +134,41 @@ async function pendingOrNext(
       await recordFailure(tx, scope, before, invoice, failure, at);
       return 'nothing';
     }
-    if (!invoice.paysOnPage && isRefused(before, invoice, charges, next.paymentMethodId)) {
+    const refusal = invoice.paysOnPage ? undefined : await refusalOf(tx, scope, charges, next.paymentMethodId);
+    if (refusal !== undefined) {
+      const { failureCode, declineCode } = refusal;
+      const isOwn = isOwnCard(before, next.paymentMethodId);
+      const refusedPaymentMethodId = isOwn ? next.paymentMethodId : invoice.refusedPaymentMethodId;
       if (next.leg === 'health' && (await otherCardPays(tx, scope, before, invoice))) {
-        await saveInvoice(tx, scope, invoice, { ...invoice, healthRefused: true });
+        await saveInvoice(tx, scope, invoice, { ...invoice, refusedPaymentMethodId, healthRefused: true });
         return 'changed';
       }
-      await recordFailure(tx, scope, before, invoice, invoice, at);
+      const failure = { failureCode, declineCode, refusedPaymentMethodId };
+      await recordFailure(tx, scope, before, invoice, failure, at);
       return 'nothing';
     }
     const charge = newCharge(invoice, next, { actingAt: at, createdAt: context.clock.now() });
     await insertInvoiceCharge(tx, scope, charge);
-    if (charge.backup) await saveInvoice(tx, scope, invoice, { ...invoice, backupChargeStatus: 'pending' });
+    const updatedPaymentMethodIds = updatedExcept(invoice, charge.paymentMethodId);
+    if (charge.backup || updatedPaymentMethodIds.length < invoice.updatedPaymentMethodIds.length) {
+      const backupChargeStatus = charge.backup ? 'pending' : invoice.backupChargeStatus;
+      await saveInvoice(tx, scope, invoice, { ...invoice, backupChargeStatus, updatedPaymentMethodIds });
+    }
     return charge;
   });
 }
 
-// The invoice knows which of the subscription's own cards were refused. Another one that was named is known by its charges.
-function isRefused(
-  subscription: Subscription,
-  invoice: Invoice,
+// The charge by which the issuer of a card refused it for good for this invoice, unless its bank has updated it since. A card may have been named first, and be one of the
+// subscription's now.
+async function refusalOf(
+  tx: Tx,
+  scope: Scope,
   charges: readonly InvoiceCharge[],
   id: string,
-): boolean {
-  if (id === invoice.refusedPaymentMethodId || id === invoice.refusedBackupPaymentMethodId) return true;
-  if (isOwnCard(subscription, id)) return false;
-  return charges.some(
-    ({ paymentMethodId, onPage, failureCode, declineCode }) =>
-      paymentMethodId === id && !onPage && isRefusedForGood(failureCode, declineCode),
-  );
+): Promise<InvoiceCharge | undefined> {
+  const last = charges.findLast((one) => one.paymentMethodId === id && one.status === 'declined' && !one.onPage);
+  if (last === undefined || !isRefusedForGood(last.failureCode, last.declineCode)) return undefined;
+  return (await wasUpdatedSince(tx, scope, last)) ? undefined : last;
 }
 
 // What the customer typed on the page pays alone; a card that the partner named stands in place of the default one.

@@ -60,13 +60,10 @@ export async function recordOutcomeIn(
     await recordPayment(tx, scope, subscription, invoice, charge, outcome);
   } else if (outcome.status === 'declined') {
     const { failureCode, declineCode } = outcome;
+    const isOwn = isOwnCard(subscription, charge.paymentMethodId);
     const isCardUpdated = await wasCardUpdated(tx, scope, charge.id);
     // The schedule charges the subscription's own cards: what another card answers does not concern it. The same card may be another one since its bank has updated it.
-    const isRefused =
-      !charge.onPage &&
-      isOwnCard(subscription, charge.paymentMethodId) &&
-      !isCardUpdated &&
-      isRefusedForGood(failureCode, declineCode);
+    const isRefused = !charge.onPage && isOwn && !isCardUpdated && isRefusedForGood(failureCode, declineCode);
     const refused = isRefused ? charge.paymentMethodId : null;
     const failure = { failureCode, declineCode, refusedPaymentMethodId: refused };
     if (charge.leg === 'health' && (await otherCardPays(tx, scope, subscription, invoice))) {
@@ -79,7 +76,7 @@ export async function recordOutcomeIn(
       return;
     }
     const failed = charge.backup ? { ...invoice, backupChargeStatus: 'failed' as const } : invoice;
-    const hasNewCard = isCardUpdated || wasCardReplaced(subscription, invoice, charge);
+    const hasNewCard = (isOwn && isCardUpdated) || wasCardReplaced(subscription, invoice, charge);
     await recordFailure(tx, scope, subscription, failed, failure, charge.actingAt, hasNewCard);
   }
 }
@@ -130,6 +127,7 @@ async function recordPayment(
     paymentIntentId: invoice.paymentIntentId ?? outcome.paymentIntentId,
     chargeId: invoice.chargeId ?? outcome.chargeId,
     backupChargeStatus: charge.backup ? 'succeeded' : invoice.backupChargeStatus,
+    updatedPaymentMethodIds: updatedExcept(invoice, charge.paymentMethodId),
     ...(isPaid ? { status: 'paid' as const, paidAt: at } : {}),
   });
   const { paidWith = charge.paymentMethodId } = outcome;
@@ -155,6 +153,11 @@ async function recordPayment(
   if (becomesActive || charge.onPage) await appendSubscriptionEvent(tx, scope, 'updated', paid, at);
 }
 
+/** Those of an invoice's updated cards that are left once this card was charged. */
+export function updatedExcept({ updatedPaymentMethodIds }: Invoice, paymentMethodId: string): readonly string[] {
+  return updatedPaymentMethodIds.filter((id) => id !== paymentMethodId);
+}
+
 // A card that has paid on the page pays the renewals, too: beside a health card that has paid its part it is the backup.
 function cardsKept(
   { backupPaymentMethodId: backup }: Subscription,
@@ -169,9 +172,9 @@ function cardsKept(
 
 /**
  * Records that the payment of an invoice has failed: the subscription is past due, and the next try is set (decisions 14.91). After the last one it ends, or
- * stays unpaid, as the account has it. With a new card the next try is made at once. Where a card failed that was named or typed, the subscription's own cards are
- * charged when they were to be. A first payment, one of an unpaid subscription, and one of a subscription that has ended are not tried again; what a card has paid of
- * the invoice of an ended one is refunded. The caller holds both rows.
+ * stays unpaid, as the account has it. Where a card failed that was named or typed, the subscription's own cards are charged when they were to be. In all these cases
+ * the next try is made at once where a card of the subscription is new, or was updated while the failed one was charged (14.234). A first payment, and one of a
+ * subscription that has ended, are not tried again; what a card has paid of the invoice of an ended one is refunded. The caller holds both rows.
  */
 export async function recordFailure(
   tx: Tx,
@@ -182,6 +185,7 @@ export async function recordFailure(
   at: Date,
   hasNewCard = false,
 ): Promise<void> {
+  const isTriedAtOnce = hasNewCard || invoice.updatedPaymentMethodIds.some((id) => isOwnCard(subscription, id));
   const firstFailedAt = startOfDunning(invoice.firstFailedAt, { dueAt: subscription.paymentAt ?? at, at });
   const settings = await findDunning(tx, scope);
   const refused = refusedCards(invoice, failure.refusedPaymentMethodId);
@@ -200,20 +204,25 @@ export async function recordFailure(
     paysOnPage: false,
     payWithBackupPaymentMethodId: null,
     scheduledPaymentAt: null,
+    updatedPaymentMethodIds: [],
   });
   await appendInvoiceEvent(tx, scope, 'payment_failed', failed, at);
   if (!dunned.has(subscription.status)) {
-    await saveSubscription(tx, scope, subscription, { ...subscription, paymentAt: null, heldUntil: null });
+    const paymentAt = isTriedAtOnce && subscription.status === 'unpaid' ? at : null;
+    const after = await saveSubscription(tx, scope, subscription, { ...subscription, paymentAt, heldUntil: null });
+    if (paymentAt !== null) wakeWhenDue(tx, after, at);
     if (invoice.status === 'uncollectible') await refundPaidParts(tx, scope, subscription.id, invoice, at);
     return;
   }
   const { scheduledPaymentAt, payWithPaymentMethodId } = invoice;
   if (payWithPaymentMethodId !== null && scheduledPaymentAt !== null) {
-    const after = { ...subscription, paymentAt: scheduledPaymentAt, heldUntil: null };
+    // A try that is late stays late.
+    const paymentAt = isTriedAtOnce && scheduledPaymentAt > at ? at : scheduledPaymentAt;
+    const after = { ...subscription, paymentAt, heldUntil: null };
     wakeWhenDue(tx, await saveSubscription(tx, scope, subscription, after), at);
     return;
   }
-  const retryAt = nextRetry(settings, { firstFailedAt, at, refusedForGood });
+  const retryAt = isTriedAtOnce ? at : nextRetry(settings, { firstFailedAt, at, refusedForGood });
   if (retryAt === undefined && settings.endsWith === 'canceled') {
     await announceEnd(tx, scope, await endSubscription(tx, scope, subscription, { heldUntil: null }, at), at);
     return;
@@ -222,7 +231,7 @@ export async function recordFailure(
   const pastDue = await saveSubscription(tx, scope, before, {
     ...before,
     status: retryAt === undefined ? 'unpaid' : 'past_due',
-    paymentAt: retryAt === undefined ? null : hasNewCard ? at : retryAt,
+    paymentAt: retryAt ?? null,
     heldUntil: null,
   });
   if (retryAt !== undefined) wakeWhenDue(tx, pastDue, at);

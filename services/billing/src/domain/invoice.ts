@@ -44,6 +44,8 @@ export interface Invoice {
   readonly healthRefused: boolean;
   /** The other card, if its issuer refused it for good in such a try. */
   readonly refusedBackupPaymentMethodId: string | null;
+  /** The subscription's cards that their banks updated while a charge was under way, and that were not charged since: a failure is followed by another try at once. */
+  readonly updatedPaymentMethodIds: readonly string[];
   readonly metadata: Readonly<Record<string, string>>;
   readonly createdAt: Date;
   /** Grows with each save; a save of a stale record is refused. */
@@ -64,6 +66,7 @@ export const notCollected = {
   refusedPaymentMethodId: null,
   healthRefused: false,
   refusedBackupPaymentMethodId: null,
+  updatedPaymentMethodIds: [],
 } as const satisfies Partial<Invoice>;
 
 /** A line of an invoice, and the basis on which a health card pays it. */

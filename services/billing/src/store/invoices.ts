@@ -111,6 +111,7 @@ export async function saveInvoice(tx: Tx, scope: Scope, before: Invoice, after: 
     after.healthRefused,
     after.refusedBackupPaymentMethodId,
     after.scheduledPaymentAt,
+    after.updatedPaymentMethodIds,
   ]);
   if (written !== 1) throw new Error('An invoice changed after it was read');
   return { ...after, version: before.version + 1n };
@@ -169,6 +170,7 @@ interface InvoiceRow {
   health_refused: boolean;
   refused_backup_payment_method_id: string | null;
   scheduled_payment_at: Date | null;
+  updated_payment_method_ids: string[];
   version: bigint;
   metadata: Record<string, string>;
   created_at: Date;
@@ -204,6 +206,7 @@ function fromRow(row: InvoiceRow): Invoice {
     healthRefused: row.health_refused,
     refusedBackupPaymentMethodId: row.refused_backup_payment_method_id,
     scheduledPaymentAt: row.scheduled_payment_at,
+    updatedPaymentMethodIds: row.updated_payment_method_ids,
     metadata: row.metadata,
     createdAt: row.created_at,
     version: row.version,
@@ -241,6 +244,7 @@ const columns = [
   'health_refused',
   'refused_backup_payment_method_id',
   'scheduled_payment_at',
+  'updated_payment_method_ids',
   'version',
 ];
 const selectOne = scoped<InvoiceRow>(
@@ -297,6 +301,6 @@ const update = scoped(
   `update invoices set status = $5, amount_paid_cents = $6, payment_intent_id = $7, charge_id = $8, backup_charge_status = $9, paid_at = $10,
      attempts = $11, first_failed_at = $12, failure_code = $13, decline_code = $14, refused_payment_method_id = $15,
      pay_with_payment_method_id = $16, pays_on_page = $17, pay_with_backup_payment_method_id = $18, health_refused = $19,
-     refused_backup_payment_method_id = $20, scheduled_payment_at = $21, version = version + 1
+     refused_backup_payment_method_id = $20, scheduled_payment_at = $21, updated_payment_method_ids = $22, version = version + 1
    where account_id = $1 and test_mode = $2 and id = $3 and version = $4`,
 );

@@ -1,0 +1,1 @@
+alter table invoices validate constraint scheduled_behind_another_card;
