@@ -1,5 +1,5 @@
 import { inProcessTransport, type RpcServer } from '@eligo/rpc';
-import { collectStartGarbage, createLogger, type TransportTo } from '@eligo/service';
+import { createLogger, type TransportTo } from '@eligo/service';
 import { type ComponentName, serviceNames } from './components.ts';
 import { loadCompositions, type OpenComponent } from './compositions.ts';
 import type { Variables } from './environment.ts';
@@ -41,5 +41,4 @@ export async function startAllInOne(options: {
     servers.set(name, component.server);
     options.onStarted(name, component);
   }
-  collectStartGarbage();
 }

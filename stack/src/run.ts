@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { gatewayHost } from '@eligo/gateway/address';
 import { isFree } from '@eligo/ports';
 import { watchParents } from '@eligo/processes/parents';
+import { collectStartGarbage } from '@eligo/service/collect-start-garbage';
 import { defaultAdminPort } from './admin-ports.ts';
 import { defaultHomePath } from './home.ts';
 import { Processes } from './processes.ts';
@@ -65,6 +66,8 @@ export async function runStack(args: string[]): Promise<void> {
   else {
     // A process that is killed writes no cache when it ends.
     flushCompileCache();
+    // Not in `startStack`: in a process with other work, such as a run of tests, the pause is of seconds, and its heap is not the stack's alone.
+    if (!values.split) collectStartGarbage();
     say(readyText(stack, { split: values.split, live: process.env }));
   }
   stopping.exitWhenStopped();
