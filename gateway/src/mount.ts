@@ -113,7 +113,8 @@ async function takeIn(
   try {
     const idempotency = idempotencyOf(route, request);
     // The body of an upload is read by its handler, as it arrives.
-    if (!isUpload(route)) turn.expectsBody(Number(request.headers['content-length'] ?? 0));
+    if (isUpload(route)) followUpload(request, room);
+    else turn.expectsBody(Number(request.headers['content-length'] ?? 0));
     const sent =
       route.method === 'GET' || isUpload(route)
         ? undefined
@@ -128,6 +129,12 @@ async function takeIn(
     }
     throw error;
   }
+}
+
+function followUpload(request: IncomingMessage, room: BodyRoom): void {
+  const { socket } = request;
+  room.awaitsUpload(() => socket.bytesRead);
+  request.once('end', () => room.arrived());
 }
 
 function isUpload({ body }: Route): boolean {

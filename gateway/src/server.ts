@@ -9,9 +9,9 @@ import { jsonHeaders } from './http/write-answer.ts';
 
 /** The header block that is accepted at most (decisions 10). */
 const maxHeaderBytes = 16_384;
-/** A client that has not sent its headers, or its whole request, by then is cut off. */
+/** A client that has not sent its headers, or its whole request, by then is cut off. The largest body and the largest upload may take so long at the least rate of each. */
 const headersTimeoutMs = 10_000;
-const requestTimeoutMs = 30_000;
+const requestTimeoutMs = 330_000;
 /** How late that may be noticed. */
 const checkEveryMs = 2_000;
 /** Past the longest call: a connection on which nothing has moved for so long, though an answer is due, has a client that does not read. */

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
+import { limits } from '@eligo/contract';
 import { waitUntil } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { BodyBudget } from '../src/http/body-budget.ts';
+import { BodyBudget, defaultLimits } from '../src/http/body-budget.ts';
 import { joinedChunks } from '../src/http/joined-chunks.ts';
 import { readBody } from '../src/http/read-body.ts';
 import { toFailure } from '../src/http/to-failure.ts';
@@ -31,7 +32,11 @@ describe('the memory of request bodies', () => {
 describe('a server whose clients stall', () => {
   let http: HttpServer;
   let port = 0;
-  const budget = new BodyBudget({ totalBytes: 512 * kilobyte, leastBytesPerSecond: 4_096, graceMs: 1_000 });
+  const budget = new BodyBudget({
+    totalBytes: 512 * kilobyte,
+    body: { bytesPerSecond: 4_096, graceMs: 1_000 },
+    upload: { bytesPerSecond: 32_768, graceMs: 1_000 },
+  });
 
   beforeAll(async () => {
     http = createHttpServer(
@@ -39,7 +44,13 @@ describe('a server whose clients stall', () => {
         const accountId = String(incoming.headers['x-account']);
         const room = budget.room(accountId, () => incoming.destroy());
         try {
-          await readBody(incoming, room);
+          if (incoming.url === '/upload') {
+            room.awaitsUpload(() => incoming.socket.bytesRead);
+            for await (const _ of incoming);
+            room.arrived();
+          } else {
+            await readBody(incoming, room);
+          }
           writeJson(response, 200, '{}', 'req_1');
         } catch (error) {
           writeFailure(response, toFailure(error), 'req_1');
@@ -66,11 +77,57 @@ describe('a server whose clients stall', () => {
     expect((http.server as Server).listening).toBe(true);
   });
 
+  test('cuts off a body of which nothing comes, and an upload that is slower than a body may be [D14.136]', async () => {
+    const silent = upload('facct_bad', 64 * kilobyte, 0);
+    const slowUpload = upload('facct_bad', 640 * kilobyte, 1 * kilobyte, '/upload');
+    const [slow, steady] = [trickle('/', 8), trickle('/upload', 64)];
+    await waitUntil(() => silent.status === -1 && slowUpload.status === -1, { what: 'both to be cut off' });
+    await waitUntil(() => slow.status !== 0 && steady.status !== 0, { what: 'the others to arrive' });
+    expect([slow.status, steady.status]).toEqual([200, 200]);
+  });
+
+  test('gives the largest body and the largest upload the time that they take at their least rates [D14.126] [D14.136]', () => {
+    const { body, upload: ofUpload } = defaultLimits;
+    const longestMs = Math.max(
+      limits.bodyBytes / body.bytesPerSecond,
+      (limits.fileBytes + 65_536) / ofUpload.bytesPerSecond,
+    );
+    expect((http.server as Server).requestTimeout).toBeGreaterThan(longestMs * 1_000);
+  });
+
+  // For three seconds, so many kilobytes a second.
+  function trickle(path: string, kilobytesPerSecond: number): { status: number } {
+    const end = { status: 0 };
+    const headers = { 'content-type': 'application/json', 'transfer-encoding': 'chunked', 'x-account': 'facct_good' };
+    const outgoing = request({ port, host: '127.0.0.1', path, method: 'POST', headers, agent: false }, (response) => {
+      end.status = response.statusCode ?? 0;
+      response.resume();
+    });
+    outgoing.on('error', () => {
+      end.status = -1;
+    });
+    outgoing.write('"');
+    let sent = 0;
+    const startedAt = performance.now();
+    const timer = setInterval(() => {
+      // By the time that has passed: a timer of a busy machine comes late.
+      const ms = Math.min(performance.now() - startedAt, 3_000);
+      const due = Math.ceil((ms * kilobytesPerSecond * kilobyte) / 1_000);
+      outgoing.write('x'.repeat(Math.max(0, due - sent)));
+      sent = Math.max(due, sent);
+      if (ms < 3_000) return;
+      clearInterval(timer);
+      outgoing.end('"');
+    }, 50);
+    return end;
+  }
+
   // Sends a part of what it announces; -1 stands for a connection that was cut.
-  function upload(account: string, announced: number, sent: number): { status: number } {
+  function upload(account: string, announced: number, sent: number, path = '/'): { status: number } {
     const end = { status: 0 };
     const headers = { 'content-type': 'application/json', 'content-length': announced, 'x-account': account };
-    const outgoing = request({ port, host: '127.0.0.1', method: 'POST', headers, agent: false }, (response) => {
+    const options = { port, host: '127.0.0.1', path, method: 'POST', headers, agent: false };
+    const outgoing = request(options, (response) => {
       end.status = response.statusCode ?? 0;
       response.resume();
       outgoing.destroy();
@@ -79,7 +136,8 @@ describe('a server whose clients stall', () => {
       if (end.status === 0) end.status = -1;
     });
     const text = `"${'x'.repeat(announced - 2)}"`;
-    outgoing.write(text.slice(0, sent));
+    if (sent === 0) outgoing.flushHeaders();
+    else outgoing.write(text.slice(0, sent));
     if (sent === announced) outgoing.end();
     return end;
   }

@@ -4,13 +4,24 @@ import { Failure } from '@eligo/failures';
 export interface BodyLimits {
   /** Bytes over all requests, from a body's first byte to its response. */
   readonly totalBytes: number;
-  /** A body that has not arrived after `graceMs` has arrived at no less than this rate. */
-  readonly leastBytesPerSecond: number;
+  /** How slowly a body may arrive. */
+  readonly body: LeastRate;
+  /** How slowly the body of an upload may arrive, which is not kept in memory but has one of few places. */
+  readonly upload: LeastRate;
+}
+
+/** What has not arrived after `graceMs` has arrived at no less than this rate. */
+export interface LeastRate {
+  readonly bytesPerSecond: number;
   readonly graceMs: number;
 }
 
 /** The room of one request's body. */
 export interface BodyRoom {
+  /** The body is read from now on: it is cut off if it stays away or comes too slowly. */
+  awaits(): void;
+  /** The same of an upload, by the bytes that its connection has received. */
+  awaitsUpload(receivedBytes: () => number): void;
   /** Takes a part of the body in. Throws when there is no room for it. */
   take(bytes: number): void;
   /** The body is complete. */
@@ -43,8 +54,21 @@ export class BodyBudget {
 
   /** Room for the body of a request whose key is known. `cut` ends the connection of an upload that is too slow. */
   room(accountId: string, cut: () => void): BodyRoom {
-    const body: Arriving = { bytes: 0, sinceMs: performance.now(), cut };
+    const body = { bytes: 0 };
+    let arriving: Arriving | undefined;
+    const follow = (rate: LeastRate, bytes: () => number) => {
+      arriving = { bytes, rate, sinceMs: performance.now(), cut };
+      this.#follow(arriving);
+    };
+    const arrived = () => {
+      if (arriving !== undefined) this.#arriving.delete(arriving);
+    };
     return {
+      awaits: () => follow(this.#limits.body, () => body.bytes),
+      awaitsUpload: (receivedBytes) => {
+        const before = receivedBytes();
+        follow(this.#limits.upload, () => receivedBytes() - before);
+      },
       take: (bytes) => {
         const own = this.#byAccount.get(accountId) ?? 0;
         const free = this.#limits.totalBytes - this.#taken;
@@ -53,12 +77,11 @@ export class BodyBudget {
         this.#byAccount.set(accountId, own + bytes);
         this.#taken += bytes;
         body.bytes += bytes;
-        if (body.bytes === bytes) this.#follow(body);
       },
-      arrived: () => void this.#arriving.delete(body),
+      arrived,
       bytes: () => body.bytes,
       release: () => {
-        this.#arriving.delete(body);
+        arrived();
         const own = (this.#byAccount.get(accountId) ?? 0) - body.bytes;
         if (own > 0) this.#byAccount.set(accountId, own);
         else this.#byAccount.delete(accountId);
@@ -74,22 +97,27 @@ export class BodyBudget {
   }
 
   #cutSlow(): void {
-    const { graceMs, leastBytesPerSecond } = this.#limits;
     const nowMs = performance.now();
-    for (const body of this.#arriving) {
-      const ms = nowMs - body.sinceMs;
-      if (ms > graceMs && (body.bytes * 1_000) / ms < leastBytesPerSecond) body.cut();
+    for (const { sinceMs, rate, bytes, cut } of this.#arriving) {
+      const ms = nowMs - sinceMs;
+      if (ms > rate.graceMs && (bytes() * 1_000) / ms < rate.bytesPerSecond) cut();
     }
     this.#watch = this.#arriving.size > 0 ? setTimeout(() => this.#cutSlow(), checkEveryMs).unref() : undefined;
   }
 }
 
 interface Arriving {
-  bytes: number;
+  readonly bytes: () => number;
+  readonly rate: LeastRate;
   readonly sinceMs: number;
   readonly cut: () => void;
 }
 
 // A container of 384 MB runs the gateway in some 120 MB; a body of JSON takes several times its bytes once it is parsed.
-const defaultLimits: BodyLimits = { totalBytes: 48 * 1024 * 1024, leastBytesPerSecond: 4_096, graceMs: 5_000 };
+export const defaultLimits: BodyLimits = {
+  totalBytes: 48 * 1024 * 1024,
+  body: { bytesPerSecond: 4_096, graceMs: 5_000 },
+  // The parts of an upload wait for their turns while the process is short of time, and its client with them.
+  upload: { bytesPerSecond: 32_768, graceMs: 20_000 },
+};
 const checkEveryMs = 500;

@@ -44,6 +44,7 @@ export async function readBytes(request: IncomingMessage, room: BodyRoom, mostBy
     if (size > mostBytes) throw new Failure('payload_too_large');
     room.take(bytes);
   };
+  room.awaits();
   // A body that breaks off or is not what its headers say is the client's affair.
   for await (const joined of joinedChunks(request, { arrived, broken: 'invalid_json' })) buffers.push(joined);
   room.arrived();

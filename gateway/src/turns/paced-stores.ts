@@ -43,6 +43,6 @@ export function pacedStores(stores: ContentStores, { neighbors, budgets, parts }
   return { ofNewFiles: paced(stores.ofNewFiles), of: (name) => paced(stores.of(name)) };
 }
 
-// On a slow machine work takes long because it waits for others, and forty parts of files must arrive within the half minute of a request.
+// On a slow machine work takes long because it waits for others, and forty parts of files must arrive within the minutes of a request.
 const leastMs = 5;
 const mostMsOfPart = 45;
