@@ -28,8 +28,8 @@ async function typed(token: string): Promise<string> {
   return made.paymentMethodId;
 }
 
-const pay = (session: Session, first?: string, second?: string) =>
-  completeWithCards(fixture.context, fixture.scope, {
+const pay = (session: Session, first?: string, second?: string, context = fixture.context) =>
+  completeWithCards(context, fixture.scope, {
     ...{ sessionId: session.id, paymentMethod: first, secondPaymentMethod: second },
     ...{ slot: 'health', secondSlot: 'other', shippingDetails: null, onPage: true, refusesHealthCards: false },
   });
@@ -212,11 +212,19 @@ describe('what the page shows', () => {
   it('says that a payment is in flight until its outcome is in the session [D14.82]', async () => {
     const session = await guest();
     const [first, second] = await Promise.all([typed('tok_hsa'), typed('tok_visa')]);
-    await fixture.fault({ call: 'payment_intents.confirm', kind: 'slow', delay_ms: 500, times: 1 });
-    const paying = pay(session, first, second);
+    const answered = Promise.withResolvers<void>();
+    const waiting = fixture.contextWith((port) => ({
+      async confirmIntent(...call) {
+        const answer = await port.confirmIntent(...call);
+        await answered.promise;
+        return answer;
+      },
+    }));
+    const paying = pay(session, first, second, waiting);
     await fixture.sending(session);
     expect((await page(session)).paymentInFlight).toBe(true);
     await expect(pay(session, first, second)).rejects.toMatchObject({ code: 'lock_timeout' });
+    answered.resolve();
     expect((await paying).status).toBe('complete');
     const after = await page(session);
     expect([after.paymentInFlight, after.session.status]).toEqual([false, 'complete']);
