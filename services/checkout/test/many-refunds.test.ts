@@ -1,4 +1,4 @@
-import { growths, type Readings, readStatements, seededAccount, testDatabase } from '@eligo/testkit';
+import { growths, type Readings, readStatements, seededAccount, testDatabase, vacuumDeleted } from '@eligo/testkit';
 import { cents, newId } from '@eligo/values';
 import { expect, test } from 'vitest';
 import { completeSession } from '../src/actions/complete-session.ts';
@@ -22,7 +22,13 @@ async function readAfter(refunds: number): Promise<Readings> {
   const before = await openChargingFixture({}, options);
   const sessionId = await sell(before);
   for (let n = 0; n < refunds; n++) await refund(before, sessionId);
-  await place.admin('vacuum (analyze)');
+  const tables = await place.admin<{ name: string }>(
+    "select relid::regclass::text as name from pg_stat_user_tables where schemaname = 'checkout'",
+  );
+  await vacuumDeleted(
+    place,
+    tables.map(({ name }) => name),
+  );
   const readings = await readStatements(place);
   const fixture = await openChargingFixture({}, options);
   const last = await refund(fixture, sessionId);
