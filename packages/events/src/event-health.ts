@@ -30,7 +30,8 @@ const answerMs = 1_000;
 async function beforeLong<Result>(work: Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new EventsUnavailable('JetStream does not answer')), answerMs);
+    // What has arrived is read first: this process may have been busy for as long.
+    timer = setTimeout(() => setImmediate(() => reject(new EventsUnavailable('JetStream does not answer'))), answerMs);
   });
   return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
