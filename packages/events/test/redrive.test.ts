@@ -4,6 +4,7 @@ import {
   deadEvent,
   listDeadLetters,
   missingEvents,
+  outboxLag,
   publishAgain,
   requestRedrive,
 } from '../src/index.ts';
@@ -91,6 +92,8 @@ test('events that a consumer never had are found, and are had once after they ar
   await on.consumer();
   const lost = await appendSome(on.alpha, 3);
   await until(async () => (await on.effects()).events === 3);
+  // The consumer may be done before the relay has written down that they are published.
+  await until(async () => (await outboxLag(on.alpha)).waiting === 0);
   // What an inbox that came back older leaves: acknowledged long ago, and not known here.
   await on.database.admin('delete from beta.inbox');
   await on.database.admin('truncate beta.effects');

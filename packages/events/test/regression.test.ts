@@ -25,8 +25,11 @@ const blind = (): RegressionDetector => ({
 async function putBackOlder(what: 'messages' | 'everything'): Promise<void> {
   const relay = await on.relay();
   const consumer = await on.consumer();
+  // What the server has no acknowledgement of when it stops, it delivers again later.
+  const acknowledged = () => until(async () => (await consumer.lag())[0]?.unacknowledged === 0);
   await appendSome(on.alpha, 500);
   await until(async () => (await on.effects()).events === 500);
+  await acknowledged();
   await on.nats.stop();
   const copy = `${on.nats.directory}-copy`;
   await cp(on.nats.directory, copy, { recursive: true });
@@ -34,6 +37,7 @@ async function putBackOlder(what: 'messages' | 'everything'): Promise<void> {
   await appendSome(on.alpha, 500);
   await until(async () => (await on.effects()).events === 1_000);
   await until(async () => (await unpublished()) === 0);
+  await acknowledged();
   await relay.stop();
   await consumer.stop();
   await on.nats.stop();
@@ -109,7 +113,8 @@ test('a directory that is lost altogether is filled again from the outbox', asyn
   await until(async () => (await on.effects()).events === 250);
   expect(await on.effects()).toEqual({ events: 250, effects: 250 });
   const connection = await on.connect('alpha');
-  expect((await connection.manager.streams.info('ELIGO_ALPHA')).state.messages).toBeGreaterThanOrEqual(250);
+  // The new events are published first, those of before by a repair.
+  await until(async () => (await connection.manager.streams.info('ELIGO_ALPHA')).state.messages >= 250);
 });
 
 test('a stream that somebody deleted is filled again from the outbox', async () => {
@@ -120,6 +125,6 @@ test('a stream that somebody deleted is filled again from the outbox', async () 
   const connection = await on.connect('alpha');
   await connection.manager.streams.delete('ELIGO_ALPHA');
   await appendSome(on.alpha, 50);
-  await until(async () => (await on.effects()).events === 100, 25_000);
+  await until(async () => (await on.effects()).events === 100);
   expect(await on.effects()).toEqual({ events: 100, effects: 100 });
 });

@@ -98,11 +98,14 @@ test(
     const [repair] = await listRepairs(on.alpha);
     expect(repair).toMatchObject({ how: 'missing', keptSeq: -1, progress: 1, finishedAt: expect.any(Date) });
     expect(repair?.events).toBeGreaterThanOrEqual(rowsOfOutbox);
-    await until(async () => (await inboxRows()) === rowsOfOutbox + added, 120_000);
+    await until(() => consumer.stats().handled === rowsOfOutbox + added, 120_000);
+    expect(await inboxRows()).toBe(rowsOfOutbox + added);
     expect(consumer.stats()).toMatchObject({ handled: rowsOfOutbox + added, failed: 0, deadLettered: 0 });
-    expect(waits.length).toBeGreaterThan(0);
+    // After the first of them had arrived the repair was still in progress.
+    expect(waits.length).toBeGreaterThan(1);
+    if (rowsOfOutbox <= 100_000) return;
     expect(Math.max(...waits)).toBeLessThan(5_000);
-    if (rowsOfOutbox > 100_000) report(begun, waits, undefined);
+    report(begun, waits, undefined);
   },
   withinMs,
 );
@@ -178,7 +181,7 @@ test('a consumer that does not run does not hold up the repair for the others', 
   const consumer = await on.consumer({
     handle: async (tx, event) => void (await tx.execute(noteEffect, null, [event.eventId])),
   });
-  await until(() => consumer.stats().handled === 2_000, 25_000);
+  await until(() => consumer.stats().handled === 2_000);
   expect(await on.effects()).toEqual({ events: 2_000, effects: 2_000 });
 });
 

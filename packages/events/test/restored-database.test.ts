@@ -9,6 +9,8 @@ test('a database that was restored to an earlier moment publishes nothing beside
   const first = await running();
   await appendSome(on.alpha, 60);
   await until(async () => (await on.effects()).events === 60);
+  // The consumer may be done before the relay has written down that they are published.
+  await until(async () => (await waiting()) === 0);
   await backUp();
   await appendSome(on.alpha, 40);
   await until(async () => (await on.effects()).events === 100);

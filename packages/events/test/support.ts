@@ -57,6 +57,8 @@ export async function eventsDatabase(): Promise<EventsDatabase> {
         url: serviceUrl,
         applicationName: name,
         max: 6,
+        // A machine that stalls refuses no connection that a test asks for.
+        connectionWaitMs: 20_000,
         onError: () => undefined,
         ...options,
       });
