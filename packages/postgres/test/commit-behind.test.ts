@@ -106,11 +106,14 @@ describe('a COMMIT behind the last statements', () => {
   test('leaves the outcome unknown when the connection is lost before it is answered', async () => {
     await withTx(database, scope, (tx) => tx.execute(insert, scope, ['a', 1]));
     const reached = Promise.withResolvers<number>();
+    const held = Promise.withResolvers<void>();
     const release = Promise.withResolvers<void>();
     const holder = withTx(database, scope, async (tx) => {
       await tx.execute(raise, scope, ['a']);
+      held.resolve();
       await release.promise;
     });
+    await held.promise;
     const waiting = withTx(database, scope, async (tx) => {
       reached.resolve((await tx.row(pid, null))?.pid ?? 0);
       const written = tx.execute(raise, scope, ['a']);

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { CommitUnknown, type Database, openGroupedWrites, type Scope, type Tx, withTx } from '../src/index.ts';
 import { type TestDatabase, testDatabase } from './support.ts';
 import { insert, scope, storedThings } from './things.ts';
@@ -9,7 +9,8 @@ let database: Database;
 
 beforeAll(async () => {
   on = await testDatabase();
-  database = on.open('alpha', { max: 8 });
+  // No stall of the machine ends a wait that a test counts on.
+  database = on.open('alpha', { max: 8, statementTimeoutMs: 60_000, lockTimeoutMs: 30_000 });
 });
 afterAll(() => on.drop());
 beforeEach(() => on.admin('truncate alpha.things'));
@@ -49,6 +50,14 @@ function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
+/** Stops the limits of waiting, 10 and 100 ms, until the end of the test: a slow machine takes as long for what comes before them here. */
+function neverTooLate(): void {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+}
+
 /** A gate that what is written alone under the id `first` waits for. */
 function gate() {
   let open = (): void => undefined;
@@ -60,6 +69,7 @@ function gate() {
 
 describe('writes of one account', () => {
   it('that come in one turn of the event loop are written together, the first included, and one that comes alone is written alone', async () => {
+    neverTooLate();
     const { groups, writes } = openThings();
     const ids = Array.from({ length: 20 }, (_, at) => `id-${at}`);
     const written = await Promise.all(ids.map((id) => writes.submit(scope, id)));
@@ -70,6 +80,7 @@ describe('writes of one account', () => {
   });
 
   it('wait for those that are expected, until these have come or are known not to come', async () => {
+    neverTooLate();
     const { groups, writes } = openThings();
     for (const id of ['b', 'c', 'gone']) writes.expect(scope, id);
     writes.expect(others, 'of another account');
@@ -142,6 +153,7 @@ describe('writes of one account', () => {
   });
 
   it('are at most sixteen in a transaction', async () => {
+    neverTooLate();
     const { open, hold } = gate();
     const { groups, writes } = openThings({ hold });
     const ids = Array.from({ length: 34 }, (_, index) => `t${index}`);
@@ -155,6 +167,7 @@ describe('writes of one account', () => {
   });
 
   it('are written alone when 256 wait already', async () => {
+    neverTooLate();
     const { open, hold } = gate();
     const { groups, writes } = openThings({ hold });
     const ids = Array.from({ length: 256 }, (_, index) => `t${index}`);
@@ -232,6 +245,7 @@ describe('writes of one account', () => {
         begin perform pg_sleep(30); return null; end $$;
       create constraint trigger hold after insert on alpha.things deferrable initially deferred
         for each row when (new.thing_id = 'slow') execute function alpha.hold_commit()`);
+    neverTooLate();
     const { open, hold } = gate();
     const { writes } = openThings({ hold });
     const first = writes.submit(scope, 'first');

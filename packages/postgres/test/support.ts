@@ -60,6 +60,8 @@ export async function testDatabase(): Promise<TestDatabase> {
         url: urlOf(service),
         applicationName: name,
         max: 4,
+        // A machine that stalls refuses no connection that a test asks for.
+        connectionWaitMs: 20_000,
         onError: () => undefined,
         ...options,
       });

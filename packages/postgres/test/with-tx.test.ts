@@ -248,10 +248,12 @@ describe('a call out of a transaction', () => {
   });
 
   test('does not throw in what the transaction left running, once it has ended', async () => {
+    const ended = Promise.withResolvers<void>();
     let later: Promise<boolean> = Promise.resolve(true);
     await withTx(database, scope, async () => {
-      later = new Promise((resolve) => setTimeout(() => resolve(insideTransaction()), 50));
+      later = ended.promise.then(() => insideTransaction());
     });
+    ended.resolve();
     expect(await later).toBe(false);
   });
 });
@@ -306,13 +308,19 @@ describe('contention', () => {
       bothHold = resolve;
     });
     const cross = (first: string, second: string) =>
-      withTx(database, scope, async (tx) => {
-        await tx.execute(raise, scope, [first]);
-        arrived += 1;
-        if (arrived === 2) bothHold();
-        await barrier;
-        await tx.execute(raise, scope, [second]);
-      });
+      withTx(
+        database,
+        scope,
+        async (tx) => {
+          await tx.execute(raise, scope, [first]);
+          arrived += 1;
+          if (arrived === 2) bothHold();
+          await barrier;
+          await tx.execute(raise, scope, [second]);
+        },
+        // The server looks for a deadlock after a second. If it is late, both would run out of the usual two.
+        { lockTimeoutMs: 30_000 },
+      );
     const outcome = await Promise.allSettled([cross('a', 'b'), cross('b', 'a')]);
     expect(outcome.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
     expect(outcome.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: 'lock_timeout' } });
@@ -320,6 +328,7 @@ describe('contention', () => {
 
   test('who gets no connection in time is refused with 503', async () => {
     const narrow = on.open('alpha', { max: 1, connectionWaitMs: 1_500 });
+    await expect.poll(() => narrow.ping().then(() => true)).toBe(true);
     await withTx(database, scope, (tx) => tx.execute(insert, scope, ['a', 5]));
     let let_go: () => void = () => undefined;
     const gate = new Promise<void>((resolve) => {
