@@ -18,7 +18,7 @@ describe.each(topologies)('%s: who may call', (topology) => {
   const call = async (header: Record<string, string>) => {
     const { transport, close } = await serveProbe(topology, { echo, open: echo });
     try {
-      const answer = await transport.unary(ProbeService.method.echo, undefined, 1_000, header, {});
+      const answer = await transport.unary(ProbeService.method.echo, undefined, 30_000, header, {});
       return (answer.message as { text: string }).text;
     } catch (error) {
       return Code[(error as { code: Code }).code];

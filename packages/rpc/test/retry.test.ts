@@ -81,14 +81,13 @@ test('a peer that is restarted is found again, and reads made meanwhile with pat
   await first.stop(1_000);
   await expect(probe.read({}, byGateway())).rejects.toMatchObject({ code: Code.Unavailable });
   const second = await serveGrpc({ server: make(), host: '127.0.0.1', port: first.port });
-  let answer: string | undefined;
-  for (let attempt = 0; attempt < 100 && answer === undefined; attempt += 1) {
-    answer = await probe.read({ text: 'after' }, byGateway()).then(
+  // A read fails at once until the connection is tried again.
+  const read = () =>
+    probe.read({ text: 'after' }, byGateway()).then(
       ({ text }) => text,
       () => undefined,
     );
-  }
-  expect(answer).toBe('after');
+  await expect.poll(read).toBe('after');
   transport.close();
   await second.stop(1_000);
 });
@@ -180,14 +179,13 @@ test('connections end of age without a call being lost', async () => {
   const endsAt = performance.now() + 1_000;
   let calls = 0;
   const loop = async () => {
-    while (performance.now() < endsAt) {
+    while (performance.now() < endsAt || calls <= 100) {
       calls += 1;
       const count = calls;
       expect((await probe.echo({ count }, byGateway())).count).toBe(count);
     }
   };
   await Promise.all(Array.from({ length: 8 }, loop));
-  expect(calls).toBeGreaterThan(100);
   transport.close();
   await listener.stop(1_000);
 });

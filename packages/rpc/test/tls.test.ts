@@ -157,7 +157,7 @@ function channel(at: number | string, certificate: WatchedCertificate | undefine
   const transport = grpcTransport({ address, tls: certificate && { certificate, callee: 'probe' } });
   opened.push(() => transport.close());
   const probe = client(ProbeService, transport, gateway);
-  return { echo: async () => (await probe.read({ text: 'echoed' }, { ...byGateway(), timeoutMs: 2_000 })).text };
+  return { echo: async () => (await probe.read({ text: 'echoed' }, { ...byGateway(), timeoutMs: 20_000 })).text };
 }
 
 function call(at: number | string, certificate: WatchedCertificate | undefined): Promise<string> {
