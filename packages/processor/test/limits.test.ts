@@ -46,7 +46,8 @@ describe('time', () => {
       reason: 'timeout',
       mayHaveHappened: true,
     });
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    // The whole of it would take minutes.
+    expect(performance.now() - startedMs).toBeLessThan(10_000);
   });
 
   test('without time nothing is sent', async () => {
@@ -71,7 +72,7 @@ describe('time', () => {
       { ...newKey(), signal: AbortSignal.timeout(100) },
     );
     expect(outcome).toMatchObject({ kind: 'unknown', reason: 'aborted', mayHaveHappened: true });
-    expect((await bench.port.retrieveIntent(id)).kind).toBe('succeeded');
+    await expect.poll(async () => (await bench.port.retrieveIntent(id)).kind).toBe('succeeded');
     expect(await bench.port.retrieveIntent(id, { signal: AbortSignal.abort() })).toMatchObject({
       reason: 'aborted',
       mayHaveHappened: false,
@@ -99,7 +100,8 @@ describe('answers that are none', () => {
     ['noise', 'SSH-2.0-x\r\n', 'connection'],
   ])('%s is unknown', async (_, bytes, reason) => {
     const port = openPort(await speaker(bytes)).of(scope);
-    expect(await port.retrieveIntent('pi_1', { timeoutMs: 400 })).toMatchObject({ kind: 'unknown', reason });
+    const timeoutMs = reason === 'timeout' ? 400 : 20_000;
+    expect(await port.retrieveIntent('pi_1', { timeoutMs })).toMatchObject({ kind: 'unknown', reason });
   });
 
   const turnedAway = (headers: string, code = 'rate_limit') => {
@@ -168,7 +170,7 @@ describe('the circuit breaker', () => {
       replayed: false,
     });
     await startTestSandbox(Number(new URL(first.url).port), home);
-    await expect.poll(() => port.isDown(), { timeout: 5_000 }).toBe(false);
+    await expect.poll(() => port.isDown()).toBe(false);
     expect((await port.createCustomer({}, newKey())).kind).toBe('found');
     expect(changes).toEqual([true, false]);
   });
@@ -217,7 +219,7 @@ describe('the circuit breaker', () => {
     await bench.port.retrieveIntent(id);
     for (let call = 0; call < 12; call++) await bench.port.createCustomer({}, newKey());
     expect(bench.port.isDown()).toBe(true);
-    await expect.poll(() => bench.port.isDown(), { timeout: 5_000 }).toBe(false);
+    await expect.poll(() => bench.port.isDown()).toBe(false);
   });
 });
 
