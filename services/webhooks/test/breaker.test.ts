@@ -49,11 +49,12 @@ it('sends all that waits as soon as a probe succeeds [D14.133]', async () => {
   refuse();
   for (const event of Array.from({ length: 6 }, () => refundEvent(scope))) await on.consume(event);
   await on.worker.idle();
+  shop.received.length = 0;
   accept();
+  // On a slow machine the breaker's second is over before the last of them comes, and that one is the probe.
   const waiting = Array.from({ length: 4 }, () => refundEvent(scope));
   for (const event of waiting) await on.consume(event);
   await on.worker.idle();
-  shop.received.length = 0;
   on.clock.advance(1_500);
   await on.worker.sweep();
   await on.worker.idle();

@@ -35,10 +35,10 @@ export interface Fixture {
   close(): Promise<void>;
 }
 
-/** Opens the fixture; `options` are the worker's. */
+/** Opens the fixture; `options` are the worker's. No stall of the machine makes an attempt take as long as `timeoutMs`. */
 export async function openFixture(
   options: Partial<DeliveryWorkerOptions> = {},
-  timeoutMs = 2_000,
+  timeoutMs = 20_000,
   resolver: Resolver = async () => ['127.0.0.1'],
 ): Promise<Fixture> {
   const place = await testDatabase(webhooksService);
@@ -95,7 +95,7 @@ export async function openFixture(
 /** A sender that is handed nothing and sleeps on: what is planned waits for whoever looks. */
 export const asleep: Sender = {
   owner: 'asleep',
-  leaseMs: 5_000,
+  leaseMs: 60_000,
   rooms: () => new Map(),
   handOver: () => undefined,
   wake: () => undefined,

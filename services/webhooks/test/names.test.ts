@@ -27,7 +27,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-const lookUp = (timeoutMs = 300) => nameLookUp({ servers: [server.address], hostsFile, timeoutMs });
+const lookUp = (timeoutMs = 20_000) => nameLookUp({ servers: [server.address], hostsFile, timeoutMs });
 const asker = { accountId: 'facct_1', webhookId: 'fwh_1' };
 
 describe('a look-up', () => {
@@ -51,11 +51,12 @@ describe('a look-up', () => {
   });
 
   it('ends in time when the servers say nothing, and more than four run at once [D14.134]', async () => {
-    const hosts = Array.from({ length: 40 }, (_, i) => `silent${i}.example`);
+    const hosts = Array.from({ length: 200 }, (_, i) => `silent${i}.example`);
     for (const host of hosts) server.names.set(host, 'silent');
     const started = performance.now();
-    const ends = await Promise.allSettled(hosts.map(lookUp()));
-    expect(performance.now() - started).toBeLessThan(2_000);
+    const ends = await Promise.allSettled(hosts.map(lookUp(300)));
+    // Four at a time, they would take fifteen seconds.
+    expect(performance.now() - started).toBeLessThan(10_000);
     expect(ends.map((end) => end.status === 'rejected' && String(end.reason.message))).toEqual(
       hosts.map(() => 'the host was not resolved (ETIMEOUT)'),
     );
@@ -184,21 +185,30 @@ describe('the budget of an account', () => {
 describe('an account whose names never resolve', () => {
   it('delays no other account’s deliveries [D14.134]', async () => {
     server.names.set('shop.example', ['127.0.0.1']);
-    for (let i = 0; i < 40; i++) server.names.set(`silent${i}.example`, 'silent');
-    const resolver = nameResolver({ lookUp: lookUp(1_500) });
-    const on = await openFixture({}, 1_500, resolver);
+    const silence = Promise.withResolvers<never>();
+    silence.promise.catch(() => undefined);
+    let silent = 0;
+    const byServer = lookUp();
+    const resolver = nameResolver({
+      lookUp(host) {
+        if (!host.startsWith('silent')) return byServer(host);
+        silent += 1;
+        return silence.promise;
+      },
+    });
+    const on = await openFixture({}, undefined, resolver);
     const shop = await receiver();
     const slow = someScope();
     for (let i = 0; i < 40; i++) await on.endpoint(slow, `http://silent${i}.example:9/`);
     for (let i = 0; i < 5; i++) await on.consume(refundEvent(slow));
-    await waitUntil(() => server.asked.length >= 16);
+    await waitUntil(() => silent >= 16);
 
     const other = someScope();
     await on.endpoint(other, shop.url.replace('127.0.0.1', 'shop.example'));
-    const started = performance.now();
     await on.consume(refundEvent(other));
+    // None of the others' look-ups ends before.
     await waitUntil(() => shop.received.length === 1);
-    expect(performance.now() - started).toBeLessThan(1_000);
+    silence.reject(new Error('no'));
     await Promise.all([shop.close(), on.close()]);
   });
 });

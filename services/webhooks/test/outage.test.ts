@@ -8,7 +8,7 @@ const isLong = process.env.ELIGO_TEST_LONG === 'on';
 const sizes = isLong
   ? { duringThreeDays: 10_000, duringTenDays: 1_000, healthyEndpoints: 48, fanOutEvents: 400 }
   : { duringThreeDays: 150, duringTenDays: 20, healthyEndpoints: 8, fanOutEvents: 60 };
-const patience = isLong ? 900_000 : 30_000;
+const patience = isLong ? 900_000 : 60_000;
 
 let on: Fixture;
 let shop: Receiver;

@@ -184,7 +184,7 @@ describe('an attempt', () => {
     };
     const started = performance.now();
     expect(await post({ timeoutMs: 300 })).toEqual({ kind: 'no_answer', reason: 'no response within 300 ms' });
-    expect(performance.now() - started).toBeLessThan(1_000);
+    expect(performance.now() - started).toBeLessThan(10_000);
   });
 
   it('ends at its deadline though the receiver says nothing', async () => {
@@ -252,7 +252,7 @@ describe('an attempt', () => {
     answer = (request) => {
       request.socket.end(words);
     };
-    const outcome = await Promise.race([post({ timeoutMs: 300 }), pause(2_000, 'never ends')]);
+    const outcome = await Promise.race([post({ timeoutMs: 300 }), pause(20_000, 'never ends', { ref: false })]);
     expect(outcome).toMatchObject({ kind: 'no_answer' });
   });
 
@@ -276,7 +276,7 @@ describe('an attempt', () => {
     const url = `http://127.0.0.1:${(stubborn.address() as AddressInfo).port}`;
     expect(await poster.post({ asker, url, headers: {}, body: Buffer.from('{}') })).toMatchObject({ status: 200 });
     expect(closed).toBe(0);
-    await waitUntil(() => closed === 1, { what: 'the end of the idle connection', withinMs: 3_000 });
+    await waitUntil(() => closed === 1, { what: 'the end of the idle connection' });
     poster.close();
     stubborn.close();
   });

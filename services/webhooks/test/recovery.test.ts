@@ -167,6 +167,9 @@ describe('a delivery that is handed over as it is planned', () => {
 });
 
 describe('a process that dies', () => {
+  // A lease is renewed once in a fifth of its time: as often as that, what `lapse` ended would go on.
+  const renewsNothing = { leaseMs: 3_600_000 };
+
   it('between sending and recording leaves an event that is sent again under the same id', async () => {
     const scope = someScope();
     await on.endpoint(scope, shop.url);
@@ -174,7 +177,7 @@ describe('a process that dies', () => {
     const held = new Promise<void>((resolve) => {
       release = resolve;
     });
-    const dying = on.anotherWorker({ failpoint: () => held });
+    const dying = on.anotherWorker({ failpoint: () => held, ...renewsNothing });
     const event = refundEvent(scope);
     on.webhooks.sender = asleep;
     await on.consume(event);
@@ -202,7 +205,7 @@ describe('a process that dies', () => {
     const held = new Promise<void>((resolve) => {
       release = resolve;
     });
-    const stopped = on.anotherWorker({ failpoint: () => held });
+    const stopped = on.anotherWorker({ failpoint: () => held, ...renewsNothing });
     on.webhooks.sender = asleep;
     await on.consume(refundEvent(scope));
     on.webhooks.sender = on.worker;
@@ -258,7 +261,8 @@ describe('a process that dies', () => {
   it('keeps its lanes from a second worker, which delivers as soon as they are free', async () => {
     const scope = someScope();
     const slow = await receiver();
-    slow.answerWith((_request, response) => void setTimeout(() => response.end(), 200));
+    const held: ServerResponse[] = [];
+    slow.answerWith((_request, response) => void held.push(response));
     const { webhookId } = await on.endpoint(scope, slow.url);
     const other = on.anotherWorker();
     await on.consume(refundEvent(scope));
@@ -267,6 +271,8 @@ describe('a process that dies', () => {
     await on.consume(refundEvent(scope));
     on.webhooks.sender = on.worker;
     expect(slow.received).toHaveLength(1);
+    slow.answerWith((_request, response) => void response.end());
+    for (const response of held) response.end();
     while (slow.received.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
     await Promise.all([on.worker.idle(), other.idle()]);
     expect(webhookId).toMatch(/^fwh_/);
