@@ -9,6 +9,7 @@ import type { Context } from '../context.ts';
 import type { StoredDiscount } from '../domain/discounts.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { deleteCatalogTask, insertCatalogTask } from '../store/catalog-tasks.ts';
+import { runCatalogTask } from './run-catalog-task.ts';
 
 /** What the partner gives for a discount: at most one of the two. */
 export interface GivenDiscount {
@@ -59,6 +60,28 @@ export async function reserveDiscount(
     testMode: scope.testMode,
     amountCents: 0n,
   }) as StoredDiscount;
+}
+
+/**
+ * Does what is to write a discount that is reserved. Where it is refused, the redemption is released at once, so that a coupon with one redemption left can be sent
+ * again. After any other error the task looks later whether the discount was written.
+ */
+export async function releasingOnRefusal<Result>(
+  context: Context,
+  scope: Scope,
+  subscriptionId: string,
+  reserved: StoredDiscount | undefined,
+  write: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await write();
+  } catch (error) {
+    const { discountId } = reserved ?? {};
+    if (error instanceof Failure && discountId !== undefined) {
+      await runCatalogTask(context, { scope, discountId, subscriptionId, kind: 'release_unless_written' });
+    }
+    throw error;
+  }
 }
 
 /** In the transaction that writes the discount: it is kept. With `isFinal` its redemption is counted for good. */

@@ -1,7 +1,7 @@
 import { Failure } from '@eligo/failures';
 import type { Call } from '@eligo/rpc';
 import type { Context } from '../context.ts';
-import type { StoredDiscount } from '../domain/discounts.ts';
+import { isPresentDiscount, type StoredDiscount } from '../domain/discounts.ts';
 import type { AskedItem } from '../domain/item-match.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { changeSubscription, paysWithNewCard, type SubscriptionChange } from '../domain/subscription-change.ts';
@@ -11,7 +11,7 @@ import { askAwaited } from './ask-awaited.ts';
 import { applyItems, priceItems } from './change-items.ts';
 import { changeUnderLock, chargeInFlight, refuseWhileCharging } from './change-subscription.ts';
 import { checkNamedCards } from './check-payer.ts';
-import { type GivenDiscount, keepDiscounts, reserveDiscount } from './redeem-discounts.ts';
+import { type GivenDiscount, keepDiscounts, releasingOnRefusal, reserveDiscount } from './redeem-discounts.ts';
 import { sellPrices } from './sell-prices.ts';
 
 /** What a partner asks for. */
@@ -22,7 +22,10 @@ export interface SubscriptionUpdate extends Omit<SubscriptionChange, 'discounts'
   readonly items?: readonly AskedItem[];
 }
 
-/** Changes a subscription. A new card pays at once what is owed, and a change of items what it costs now, so that the response shows the outcome. */
+/**
+ * Changes a subscription. A new card pays at once what is owed, and a change of items what it costs now, so that the response shows the outcome. A coupon that it has
+ * already changes nothing, and counts no other redemption.
+ */
 export async function updateSubscription(
   context: Context,
   call: Call,
@@ -37,36 +40,54 @@ export async function updateSubscription(
     { id: fields.backupPaymentMethodId, loc: ['subscription', 'backup_payment_method'] },
   ]);
   const at = await timeOnClock(context.database, scope, context.clock, known.testClockId);
-  const isDiscounted = discount.couponId !== null || discount.promoCode !== null;
-  const without = { ...fields, ...(isDiscounted || clearsDiscounts ? { discounts: [] } : {}) };
+  const { couponId, promoCode } = discount;
+  const replaced = clearsDiscounts ? [] : (known.discounts as readonly StoredDiscount[]);
+  const isNew = promoCode !== null || (couponId !== null && !isPresentDiscount(replaced, { couponId }));
+  const unreplaced = clearsDiscounts ? { ...fields, discounts: [] } : fields;
   // Refuses what cannot be changed before a redemption is counted.
-  changeSubscription(known, without, at);
-  const given = isDiscounted ? [await newDiscount(context, call, known, discount, at)] : undefined;
-  const change: SubscriptionChange = given === undefined ? without : { ...without, discounts: given };
-  const prorationBehavior = fields.prorationBehavior ?? known.prorationBehavior;
+  changeSubscription(known, isNew ? { ...fields, discounts: [] } : unreplaced, at);
+  const given = isNew ? await newDiscount(context, call, known, discount, replaced, at) : undefined;
+  const change = given === undefined ? unreplaced : { ...fields, discounts: [given] };
+  return releasingOnRefusal(context, scope, id, given, () => applyUpdate(context, call, known, change, items, at));
+}
+
+async function applyUpdate(
+  context: Context,
+  call: Call,
+  known: Subscription,
+  change: SubscriptionChange,
+  items: readonly AskedItem[] | undefined,
+  at: Date,
+): Promise<Subscription> {
+  const { scope } = call;
+  const prorationBehavior = change.prorationBehavior ?? known.prorationBehavior;
   const priced = items && (await priceItems(context, call, { ...known, prorationBehavior }, items, at));
   await context.failpoint('subscription.items_priced');
   if (paysWithNewCard(known, change)) await askAwaited(context, scope, known, true);
-  return changeUnderLock(context, call, id, async (tx, before, now) => {
+  return changeUnderLock(context, call, known.id, async (tx, before, now) => {
     const changed = changeSubscription(before, change, now);
     // Its items may be others than those that were priced.
     if (priced !== undefined && before.version !== known.version) throw chargeInFlight();
     const after = priced === undefined ? changed : await applyItems(context, tx, scope, before, changed, priced, now);
     if (paysWithNewCard(before, change)) await refuseWhileCharging(tx, scope, before);
-    if (given !== undefined) await keepDiscounts(tx, scope, after, true);
+    if (change.discounts !== undefined) await keepDiscounts(tx, scope, after, true);
     return after;
   });
 }
 
+// Undefined where the promo code is the one that it has.
 async function newDiscount(
   context: Context,
   call: Call,
   { id, customerId, items }: Subscription,
   discount: GivenDiscount,
+  replaced: readonly StoredDiscount[],
   at: Date,
-): Promise<StoredDiscount> {
+): Promise<StoredDiscount | undefined> {
   const cart = { subscriptionId: id, customerId, items, discount, at };
   const sold = await sellPrices(context, call, cart);
   if (sold.discount === undefined) throw new Error('The catalog resolved a cart without its discount');
+  const { promoCodeId } = sold.discount;
+  if (promoCodeId !== undefined && isPresentDiscount(replaced, { promoCodeId })) return undefined;
   return reserveDiscount(context, call, { subscriptionId: id, customerId, at }, sold.discount);
 }

@@ -3,6 +3,8 @@ import { type Cents, cents, type Discounting, periodStart } from '@eligo/values'
 /** The JSON form of the checkout's discount message, as a subscription keeps it: int64 are strings. */
 export interface StoredDiscount {
   readonly discountId?: string;
+  readonly couponId?: string;
+  readonly promoCodeId?: string;
   readonly amountCents?: string;
   readonly coupon?: {
     readonly duration?: string;
@@ -59,6 +61,17 @@ export function lastingDiscounts(discounts: readonly StoredDiscount[]): StoredDi
 /** Those that take something off each invoice to come. */
 export function endlessDiscounts(discounts: readonly StoredDiscount[]): StoredDiscount[] {
   return discounts.filter((discount) => durationOf(discount) === 'forever' && discount.endMs === undefined);
+}
+
+/** Whether a subscription has this coupon or promo code already, and no other discount. */
+export function isPresentDiscount(
+  discounts: readonly StoredDiscount[],
+  given: Pick<StoredDiscount, 'couponId' | 'promoCodeId'>,
+): boolean {
+  const [present, ...others] = discounts;
+  if (present === undefined || others.length > 0) return false;
+  const { couponId, promoCodeId } = given;
+  return promoCodeId === undefined ? couponId === present.couponId : promoCodeId === present.promoCodeId;
 }
 
 /** What it takes off, and of which lines. */

@@ -1,16 +1,7 @@
-import { withTx } from '@eligo/postgres';
 import type { Job } from '@eligo/service';
+import { runCatalogTask } from '../actions/run-catalog-task.ts';
 import type { Context } from '../context.ts';
-import type { StoredDiscount } from '../domain/discounts.ts';
-import {
-  type CatalogTask,
-  catalogTasksJob,
-  deleteCatalogTask,
-  dueCatalogTasks,
-  nextCatalogTaskInMs,
-  postponeCatalogTask,
-} from '../store/catalog-tasks.ts';
-import { findSubscription } from '../store/subscriptions.ts';
+import { catalogTasksJob, dueCatalogTasks, nextCatalogTaskInMs } from '../store/catalog-tasks.ts';
 
 const batch = 50;
 
@@ -29,35 +20,4 @@ export function settleCatalogTasks(context: Context): Job {
       return due.length === batch || { dueInMs: await nextCatalogTaskInMs(context.database) };
     },
   };
-}
-
-// Each call is idempotent by discount.
-async function runCatalogTask(context: Context, task: CatalogTask): Promise<void> {
-  const { scope } = task;
-  try {
-    await callCatalog(context, task);
-  } catch (error) {
-    const tries = await withTx(context.database, scope, (tx) => postponeCatalogTask(tx, task));
-    const { subscriptionId, kind } = task;
-    context.logger.warn(
-      { err: error, subscriptionId, operation: kind, attempts: tries },
-      'Catalog task failed; will retry',
-    );
-    return;
-  }
-  await withTx(context.database, scope, (tx) => deleteCatalogTask(tx, task));
-}
-
-async function callCatalog(context: Context, { scope, discountId, subscriptionId, kind }: CatalogTask): Promise<void> {
-  const call = { caller: context.callerFor(scope) };
-  if (kind === 'finalize') {
-    await context.catalog.finalizeRedemption({ sessionId: discountId }, call);
-    return;
-  }
-  if (kind === 'release_unless_written') {
-    const subscription = await findSubscription(context.database, scope, subscriptionId);
-    const discounts = (subscription?.discounts ?? []) as readonly StoredDiscount[];
-    if (discounts.some((discount) => discount.discountId === discountId)) return;
-  }
-  await context.catalog.releaseRedemption({ sessionId: discountId }, call);
 }

@@ -1,0 +1,73 @@
+import type { Scope } from '@eligo/postgres';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
+import { callsOn, may } from './subscription-calls.ts';
+
+let on: Fixture;
+let scope: Scope;
+
+beforeAll(async () => {
+  on = await openFixture();
+});
+afterAll(() => on.close());
+beforeEach(() => {
+  on.at(start);
+  scope = someScope();
+  on.peers.redemptions.clear();
+});
+
+const { runAt, read, update } = callsOn(
+  () => on,
+  () => scope,
+);
+const redemptions = () => [...on.peers.redemptions.values()];
+const tasks = () =>
+  on.test.admin('select kind from billing.catalog_tasks where account_id = $1 order by kind', [scope.accountId]);
+
+describe('a coupon in an update of a subscription', () => {
+  it('is given back at once where the update is refused: the same request succeeds later [D14.116]', async () => {
+    const { subscriptionId: id } = await sell(on, scope);
+    const couponId = on.peers.coupon({ percentOffBasisPoints: 1_000, duration: 'forever' });
+    const asked = {
+      ...{ discount: { couponId, promoCode: null }, items: [{ priceId: on.peers.price(), quantity: 1 }] },
+      prorationBehavior: 'none',
+    };
+    // The renewal is due, and has not begun.
+    on.at(may);
+    await expect(update(id, asked)).rejects.toMatchObject({ code: 'lock_timeout' });
+    expect(redemptions()).toEqual(['released']);
+    expect(await tasks()).toEqual([]);
+    await runAt(may);
+    expect(await update(id, asked)).toMatchObject({ discounts: [{ couponId }] });
+    expect(redemptions()).toEqual(['released', 'reserved']);
+    expect(await tasks()).toEqual([{ kind: 'finalize' }]);
+  });
+
+  it('changes nothing where the subscription has it: no redemption is counted, and what it was used for stays [D14.116]', async () => {
+    const { subscriptionId: id } = await sell(on, scope);
+    const couponId = on.peers.coupon({ percentOffBasisPoints: 5_000, duration: 'once' });
+    const asked = { discount: { couponId, promoCode: null } };
+    const { discounts } = await update(id, asked);
+    // Its last redemption is the one that is counted.
+    on.peers.usedUp.add(couponId);
+    expect((await update(id, { ...asked, metadata: { plan: 'gold' } })).discounts).toEqual(discounts);
+    await runAt(may);
+    expect((await read(id)).invoice.totalCents).toBe(1_500);
+    await update(id, asked);
+    await runAt('2026-06-01T00:00:00.000Z');
+    expect((await read(id)).invoice.totalCents).toBe(3_000);
+    expect(redemptions()).toHaveLength(1);
+  });
+
+  it('is taken anew where the request clears the discounts [D14.116]', async () => {
+    const { subscriptionId: id } = await sell(on, scope);
+    const couponId = on.peers.coupon({ percentOffBasisPoints: 5_000, duration: 'once' });
+    const asked = { discount: { couponId, promoCode: null } };
+    await update(id, asked);
+    await runAt(may);
+    await update(id, { ...asked, clearsDiscounts: true });
+    await runAt('2026-06-01T00:00:00.000Z');
+    expect((await read(id)).invoice.totalCents).toBe(1_500);
+    expect(redemptions()).toHaveLength(2);
+  });
+});
