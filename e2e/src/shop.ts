@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Api, ApiAnswer } from '@eligo/testkit';
+import { type Api, type ApiAnswer, waitUntil } from '@eligo/testkit';
 import { type Json, record, text } from './records.ts';
 
 /** What a shop has in its catalog: a rate, an eligible and an ordinary product with their prices. */
@@ -12,17 +12,20 @@ export interface Shop {
 
 /** Fills a catalog through the public interface: one price attached to a product, one with its product inline. */
 export async function openShop(api: Api): Promise<Shop> {
-  const rate = await make(api, '/v1/shipping_rates', 'shipping_rate', { display_name: 'Ground', amount: 799 });
-  const product = await make(api, '/v1/products', 'product', {
+  const rate = await makeOnceServed(api, '/v1/shipping_rates', 'shipping_rate', {
+    display_name: 'Ground',
+    amount: 799,
+  });
+  const product = await makeOnceServed(api, '/v1/products', 'product', {
     name: 'Blood pressure monitor',
     hsa_fsa_eligibility: 'auto_substantiation',
   });
-  const eligible = await make(api, '/v1/prices', 'price', {
+  const eligible = await makeOnceServed(api, '/v1/prices', 'price', {
     product: text(product, 'product_id'),
     unit_amount: 4_999,
     metadata: { shelf: 'a1' },
   });
-  const other = await make(api, '/v1/prices', 'price', {
+  const other = await makeOnceServed(api, '/v1/prices', 'price', {
     product_data: { name: 'Bath towel', hsa_fsa_eligibility: 'not_eligible' },
     unit_amount: 2_500,
   });
@@ -32,6 +35,18 @@ export async function openShop(api: Api): Promise<Shop> {
     eligiblePriceId: text(eligible, 'price_id'),
     otherPriceId: text(other, 'price_id'),
   };
+}
+
+// A process that has just started on a busy machine may need longer for its first connections than a request waits for one.
+async function makeOnceServed(api: Api, path: string, envelope: string, fields: Json): Promise<Json> {
+  const answer = await waitUntil(
+    async () => {
+      const given = await api.post(path, { [envelope]: fields });
+      return given.status !== 503 && given;
+    },
+    { withinMs: 60_000, everyMs: 200, what: `an answer of ${path}` },
+  );
+  return record(answer.body, envelope);
 }
 
 /** A new customer's id. */

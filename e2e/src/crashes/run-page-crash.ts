@@ -43,28 +43,35 @@ function outcomes(cart: Cart, crash: PageCrash, retry: Retry): string[] {
   return retry === 'another key' ? [own, healthAlone] : [own];
 }
 
+function pay(running: RunningShop, cart: Cart, second: string): Promise<ApiAnswer | undefined> {
+  return complete(running, cart.sessionId, { payment_method: cart.card, second_payment_method: second });
+}
+
 // The answer, or undefined when the connection broke.
-async function pay(running: RunningShop, cart: Cart, second: string): Promise<ApiAnswer | undefined> {
+async function complete({ api }: RunningShop, sessionId: string, fields: Json): Promise<ApiAnswer | undefined> {
   try {
-    return await running.api.post(`/v1/test_helpers/checkout/sessions/${cart.sessionId}/complete`, {
-      checkout_session: { payment_method: cart.card, second_payment_method: second },
-    });
+    return await api.post(`/v1/test_helpers/checkout/sessions/${sessionId}/complete`, { checkout_session: fields });
   } catch (error) {
     if (error instanceof TypeError) return undefined;
     throw error;
   }
 }
 
-// 503 while the first payment is still in flight; then the session as it is, or that it is paid already.
+// The session as it is, or that it is paid already.
 async function insist(running: RunningShop, cart: Cart, second: string): Promise<void> {
-  const answer = await waitUntil(
+  const answer = await final(() => pay(running, cart, second));
+  if (answer.status !== 200 && answer.status !== 400) throw new Error(`answered ${answer.status} ${answer.text}`);
+}
+
+// 503 while the first try is still in flight, and after a call that a cold process did not end within its second.
+function final(ask: () => Promise<ApiAnswer | undefined>): Promise<ApiAnswer> {
+  return waitUntil(
     async () => {
-      const given = await pay(running, cart, second);
+      const given = await ask();
       return given !== undefined && given.status !== 503 && given;
     },
     { withinMs: 40_000, everyMs: 200, what: 'an answer of the page' },
   );
-  if (answer.status !== 200 && answer.status !== 400) throw new Error(`answered ${answer.status} ${answer.text}`);
 }
 
 /** Sets a card up in a session that moves no money, has the process die in the middle, and finishes it by asking again. */
@@ -73,16 +80,16 @@ export async function runSetUpCrash(running: RunningShop): Promise<void> {
   const cart = await newCart(running);
   const fields: Json = { mode: 'setup', customer: cart.customer };
   const session = await make(api, '/v1/checkout/sessions', 'checkout_session', fields);
-  const path = `/v1/checkout/sessions/${text(session, 'checkout_session_id')}`;
-  const setUp = () =>
-    api.post(`/v1/test_helpers${path.slice(3)}/complete`, { checkout_session: { payment_method: cart.card } });
+  const sessionId = text(session, 'checkout_session_id');
+  const path = `/v1/checkout/sessions/${sessionId}`;
+  const setUp = () => complete(running, sessionId, { payment_method: cart.card });
   await eligo.armFailpoint('checkout', 'set_up.reserved', { action: 'kill' });
-  await Promise.all([Promise.allSettled([setUp()]), recovered(running, 'set_up.reserved')]);
+  await Promise.all([setUp(), recovered(running, 'set_up.reserved')]);
   const left = record(await api.ok('GET', path), 'checkout_session');
-  const answer = await setUp();
-  const done = record(answer.body, 'checkout_session');
+  const answer = await final(setUp);
+  const done = record(await api.ok('GET', path), 'checkout_session');
   if (left.status !== 'open' || done.status !== 'complete') {
-    throw new Error(`the session was ${left.status}, then ${answer.status} ${answer.text}`);
+    throw new Error(`the session was ${left.status}, then ${done.status}: ${answer.status} ${answer.text}`);
   }
   await booksAgree(eligo);
 }

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { type ApiAnswer, waitUntil } from '@eligo/testkit';
 import { booksAgree } from '../books.ts';
 import { type Json, record, records } from '../records.ts';
-import { confirm } from '../shop.ts';
 import { chargesOf } from './charges-of.ts';
 import type { RefundCrash } from './refund-crashes.ts';
-import { type Retry, recovered } from './run-confirm-crash.ts';
+import { expectAnswer, type Retry, recovered } from './run-confirm-crash.ts';
 import { type Cart, newCart, type RunningShop } from './running-shop.ts';
+import { newShopper } from './shopper.ts';
 
 const refundCents = 1_000;
 
@@ -18,8 +18,8 @@ export async function runRefundCrash(running: RunningShop, crash: RefundCrash, r
   const { eligo } = running;
   await eligo.sandbox('DELETE', '/sandbox/faults');
   const cart = await newCart(running);
-  const paid = await confirm(running.api, cart.sessionId, cart.card);
-  if (paid.status !== 200) throw new Error(`the session was not paid: ${paid.status} ${paid.text}`);
+  const shopper = newShopper(running);
+  expectAnswer(await shopper.insist(cart, shopper.newKey()), 200);
   const key = randomUUID();
   if (crash.returned) await dieWhileReturned(running, crash, cart, key);
   else {
