@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { signLogin } from '@eligo/rpc';
+import { generateProofKey, operatorHeaders, signLogin } from '@eligo/rpc';
 import { UsageError } from './command.ts';
+import { type GivenLogin, givenLogin } from './given-login.ts';
 import { operatorKey } from './operator-key.ts';
 import type { Json } from './public-api.ts';
 import { machineUser } from './recorded-command.ts';
 import { runningStack } from './running-stack.ts';
-import { variable } from './variable.ts';
 
 const timeoutMs = 35_000;
 
@@ -15,10 +15,11 @@ const timeoutMs = 35_000;
  */
 export async function callCheckout(method: string, body: Json): Promise<Json> {
   const url = process.env.ELIGO_CHECKOUT_ADMIN || runningCheckoutAdmin();
-  const token = variable('ELIGO_OPERATOR_TOKEN') || loginOfUser(`checkout.${method}`);
+  const call = { method: `checkout.${method}`, scope: undefined };
+  const login = givenLogin() ?? loginOfUser(call.method);
   const request = fetch(new URL(`/eligo.checkout.v1.CheckoutService/${method}`, url), {
     method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    headers: { ...operatorHeaders(call, login), 'content-type': 'application/json' },
     body: JSON.stringify(body),
     signal: AbortSignal.timeout(timeoutMs),
   });
@@ -30,10 +31,13 @@ export async function callCheckout(method: string, body: Json): Promise<Json> {
   throw new UsageError(messageOf(text) ?? `${method} returned ${answer.status}`);
 }
 
-function loginOfUser(method: string): string {
-  const operator = { name: machineUser() };
-  const login = { operator, loginId: randomUUID(), allows: [method], expiresAtMs: Date.now() + timeoutMs };
-  return signLogin(login, operatorKey());
+function loginOfUser(method: string): GivenLogin {
+  const key = generateProofKey();
+  const login = {
+    ...{ operator: { name: machineUser() }, loginId: randomUUID(), allows: [method] },
+    ...{ expiresAtMs: Date.now() + timeoutMs, proofKey: key.publicKey },
+  };
+  return { token: signLogin(login, operatorKey()), proofKey: key.privateKey };
 }
 
 function runningCheckoutAdmin(): string {

@@ -5,8 +5,8 @@ import { type Login, loginVerifier, newRequestId, publicKeyOf } from '@eligo/rpc
 import { recordOperatorAction } from '@eligo/service';
 import { idKindOf, isId } from '@eligo/values';
 import { type Command, type Given, UsageError } from './command.ts';
+import { givenLogin } from './given-login.ts';
 import { operatorKey } from './operator-key.ts';
-import { variable } from './variable.ts';
 
 interface RunningCommand {
   readonly command: Command;
@@ -65,9 +65,14 @@ export function machineUser(): string {
 }
 
 function currentLogin(): Login | undefined {
-  const token = variable('ELIGO_OPERATOR_TOKEN');
-  if (!token) return undefined;
-  const login = loginVerifier(publicKeyOf(operatorKey())).verify(token);
-  if (login !== undefined) return login;
-  throw new UsageError('ELIGO_OPERATOR_TOKEN has expired, or another installation signed it; run operator login again');
+  const given = givenLogin();
+  if (given === undefined) return undefined;
+  const login = loginVerifier(publicKeyOf(operatorKey())).verify(given.token);
+  if (login === undefined) {
+    throw new UsageError(
+      'ELIGO_OPERATOR_TOKEN has expired, or another installation or an earlier release signed it; run operator login again',
+    );
+  }
+  if (login.proofKey === publicKeyOf(given.proofKey)) return login;
+  throw new UsageError('ELIGO_OPERATOR_PROOF_KEY is the key of another login; run operator login again, and set both');
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { generateProofKey, type Login, signLogin } from '@eligo/rpc';
 import { openKeyring } from '@eligo/service';
 import { secretsOf } from '@eligo/stack';
 import { type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
@@ -240,12 +241,27 @@ describe('reports reconciliation', () => {
   });
 });
 
+/** A login as an earlier release made it, signed by the same key. */
+function withoutKey(token: string): string {
+  const { proofKey: _, ...old } = JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()) as Login;
+  return signLogin(old as Login, secretsOf(constellation.home).operatorKey);
+}
+
 describe('operators', () => {
-  const api = async (method: string, token: string, account = constellation.account) => {
-    const url = new URL(`/eligo.catalog.v1.CatalogService/${method}`, constellation.adminOf('catalog'));
-    const headers = { authorization: `Bearer ${token}`, 'eligo-account': account, 'content-type': 'application/json' };
+  // What the tool prints for one call, in the form that `curl -H @-` reads.
+  const headersFor = async (method: string) => {
+    const { out } = await eligo('operator', 'headers', method, '--account', constellation.account);
+    return Object.fromEntries(out.map((line) => line.split(': '))) as Record<string, string>;
+  };
+  const send = async (component: string, method: string, headers: Record<string, string>) => {
+    const service = `${component.charAt(0).toUpperCase()}${component.slice(1)}Service`;
+    const url = new URL(`/eligo.${component}.v1.${service}/${method}`, constellation.adminOf(component));
     const response = await fetch(url, { method: 'POST', headers, body: '{"page":{"limit":1}}' });
     return { status: response.status, requestId: response.headers.get('request-id') };
+  };
+  const actAs = ({ token = '', proof_key = '' }: Record<string, unknown>) => {
+    vi.stubEnv('ELIGO_OPERATOR_TOKEN', String(token));
+    vi.stubEnv('ELIGO_OPERATOR_PROOF_KEY', String(proof_key));
   };
   const audit = async (...args: string[]) =>
     (await json('audit', 'list', ...args)).answer.actions as Record<string, unknown>[];
@@ -259,10 +275,20 @@ describe('operators', () => {
       allows: ['reads'],
       name: 'Ada Lovelace',
     });
-    const listed = await api('ListPrices', String(login.token));
+    actAs(login);
+    const headers = await headersFor('catalog.ListPrices');
+    expect(JSON.stringify(headers)).not.toContain(String(login.proof_key));
+    const listed = await send('catalog', 'ListPrices', headers);
     expect(listed.status).toBe(200);
-    expect((await api('CreatePrice', String(login.token))).status).toBe(403);
+    expect((await send('catalog', 'CreatePrice', await headersFor('catalog.CreatePrice'))).status).toBe(403);
+    // As catalog could, if it was taken over: the login allows the call, and is not catalog's to make.
+    expect((await send('billing', 'ListSubscriptions', headers)).status).toBe(401);
+    expect((await send('billing', 'ListSubscriptions', await headersFor('billing.ListSubscriptions'))).status).toBe(
+      200,
+    );
+    actAs({});
     expect(await audit('--operator', 'Ada Lovelace')).toMatchObject([
+      { service: 'billing', operator_id, action: 'billing.ListSubscriptions', refused: false },
       { service: 'catalog', operator_id, action: 'catalog.CreatePrice', refused: true },
       {
         refused: false,
@@ -295,8 +321,9 @@ describe('operators', () => {
     const create = ['keys', 'create', '--account', account, '--mode', 'test'] as const;
     const asUser = (await json(...create)).answer;
     vi.stubEnv('ELIGO_OPERATOR_CREDENTIAL', String(credential));
-    const { token } = (await json('operator', 'login', '--allow', 'keys revoke', '--for', '5m')).answer;
-    vi.stubEnv('ELIGO_OPERATOR_TOKEN', String(token));
+    const login = (await json('operator', 'login', '--allow', 'keys revoke', '--for', '5m')).answer;
+    const { token, proof_key } = login;
+    actAs(login);
     try {
       expect(await eligo(...create)).toMatchObject({
         code: 2,
@@ -304,10 +331,17 @@ describe('operators', () => {
       });
       await json('keys', 'list', '--account', account);
       await json('keys', 'revoke', String(asUser.key_id));
-      vi.stubEnv('ELIGO_OPERATOR_TOKEN', `${String(token).slice(0, -4)}AAAA`);
+      actAs({ ...login, token: `${String(token).slice(0, -4)}AAAA` });
       expect(await eligo(...create)).toMatchObject({ code: 2, err: [expect.stringContaining('has expired')] });
+      const again = 'run operator login again, and set both';
+      for (const key of ['', 'none', generateProofKey().privateKey]) {
+        actAs({ token, proof_key: key });
+        expect(await eligo(...create)).toMatchObject({ code: 2, err: [expect.stringContaining(again)] });
+      }
+      actAs({ ...login, token: withoutKey(String(token)) });
+      expect(await eligo(...create)).toMatchObject({ code: 2, err: [expect.stringContaining('run operator login')] });
     } finally {
-      vi.stubEnv('ELIGO_OPERATOR_TOKEN', '');
+      actAs({});
       vi.stubEnv('ELIGO_OPERATOR_CREDENTIAL', '');
     }
     const rows = await audit('--service', 'gateway', '--limit', '5');
@@ -319,13 +353,16 @@ describe('operators', () => {
       ...{ operator_id: null, operator_name: expect.stringMatching(/^user ./) },
       ...{ account_id: account, mode: 'test' },
     });
-    for (const secret of [credential, token, asUser.key]) expect(JSON.stringify(rows)).not.toContain(String(secret));
+    for (const secret of [credential, token, proof_key, asUser.key])
+      expect(JSON.stringify(rows)).not.toContain(String(secret));
   });
 
   it.each([
     [['operator', 'login'], 'Set ELIGO_OPERATOR_CREDENTIAL'],
     [['audit', 'list', '--limit', '0'], '--limit must be 1 to 1000'],
     [['operators', 'revoke', 'foper_none'], 'There is no such operator'],
+    [['operator', 'headers', 'catalog.ListPrices'], 'ELIGO_OPERATOR_TOKEN is not set; run operator login'],
+    [['operator', 'headers', 'ListPrices'], 'Invalid method "ListPrices"; use catalog.ListPrices'],
   ])('are told what is wrong: %s', async (args, message) => {
     expect(await eligo(...args)).toMatchObject({ code: 2, err: [expect.stringContaining(message)] });
   });

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { addOperator, findOperator, listOperators, revokeOperator } from '@eligo/gateway/accounts';
-import { longestLoginMs, newRequestId, signLogin } from '@eligo/rpc';
+import { generateProofKey, longestLoginMs, newRequestId, operatorHeaders, signLogin } from '@eligo/rpc';
 import { listOperatorActions, type OperatorActionRow, recordOperatorAction } from '@eligo/service';
 import { isId } from '@eligo/values';
 import { type Command, type Given, UsageError } from '../command.ts';
 import { componentsNamed } from '../components.ts';
 import { withAccounts, withComponent } from '../connect.ts';
 import { durationMs } from '../duration.ts';
+import { givenLogin } from '../given-login.ts';
 import { operatorKey } from '../operator-key.ts';
 import { variable } from '../variable.ts';
 
@@ -64,11 +65,21 @@ export const operatorCommands: readonly Command[] = [
     name: 'operator login',
     usage: '[--allow reads|COMPONENT.METHOD|COMMAND]… [--for 1h]',
     summary:
-      'Logs in the operator whose credential is in ELIGO_OPERATOR_CREDENTIAL. Prints a signed login for admin ports and this tool, which allows reads, or what --allow names, for at most 12 hours.',
+      'Logs in the operator whose credential is in ELIGO_OPERATOR_CREDENTIAL. Prints a signed login for admin ports and this tool, which allows reads, or what --allow names, for at most 12 hours, and its key, which proves calls and is sent to no component.',
     // It writes its own row, in the operator's name.
     readsOnly: true,
     options: { allow: { type: 'string', multiple: true }, for: { type: 'string', default: '1h' } },
     run: logIn,
+  },
+  {
+    name: 'operator headers',
+    usage: 'COMPONENT.METHOD [--account ACCOUNT [--mode test|live]]',
+    summary:
+      'Prints the headers of one call to a component’s admin port, for curl -H @-: the login in ELIGO_OPERATOR_TOKEN, and a proof for this method, account and mode by ELIGO_OPERATOR_PROOF_KEY, valid for a minute.',
+    readsOnly: true,
+    options: { account: { type: 'string' }, mode: { type: 'string' } },
+    words: ['COMPONENT.METHOD'],
+    run: makeHeaders,
   },
   {
     name: 'audit list',
@@ -95,19 +106,40 @@ async function logIn(given: Given) {
   const operator = await withAccounts(async (database) => {
     const found = await findOperator(database, credential);
     if (found === undefined) throw new UsageError('No operator has this credential, or it was revoked');
-    const login = { operator: found, loginId: randomUUID(), allows, expiresAtMs: Date.now() + lifeMs };
+    const key = generateProofKey();
+    const login = {
+      ...{ operator: found, loginId: randomUUID(), allows, expiresAtMs: Date.now() + lifeMs },
+      proofKey: key.publicKey,
+    };
     const token = signLogin(login, operatorKey());
     await recordOperatorAction(database, {
       ...{ operator: found, loginId: login.loginId, action: 'operator login', scope: undefined, subjectId: found.id },
       requestId: newRequestId(),
     });
-    return { ...found, token, expiresAt: new Date(login.expiresAtMs).toISOString() };
+    return { ...found, token, proofKey: key.privateKey, expiresAt: new Date(login.expiresAtMs).toISOString() };
   });
-  const { token, expiresAt } = operator;
+  const { token, proofKey, expiresAt } = operator;
   return {
-    json: { operator_id: operator.id, name: operator.name, allows, expires_at: expiresAt, token },
-    lines: [`export ELIGO_OPERATOR_TOKEN=${token}`, `# allows ${allows.join(', ')}; until ${expiresAt}`],
+    json: { operator_id: operator.id, name: operator.name, allows, expires_at: expiresAt, token, proof_key: proofKey },
+    lines: [
+      `export ELIGO_OPERATOR_TOKEN=${token}`,
+      `export ELIGO_OPERATOR_PROOF_KEY=${proofKey}`,
+      `# allows ${allows.join(', ')}; until ${expiresAt}`,
+    ],
   };
+}
+
+async function makeHeaders(given: Given) {
+  const [method = ''] = given.words;
+  if (!/^[a-z]+\.[A-Z]\w*$/.test(method)) throw new UsageError(`Invalid method "${method}"; use catalog.ListPrices`);
+  const login = givenLogin();
+  if (login === undefined) throw new UsageError('ELIGO_OPERATOR_TOKEN is not set; run operator login');
+  const accountId = given.text('account');
+  const mode = given.text('mode') ?? 'test';
+  if (mode !== 'test' && mode !== 'live') throw new UsageError('--mode must be test or live');
+  const scope = accountId === undefined ? undefined : { accountId, testMode: mode === 'test' };
+  const headers = { ...operatorHeaders({ method, scope }, login), 'content-type': 'application/json' };
+  return { json: headers, lines: Object.entries(headers).map(([name, value]) => `${name}: ${value}`) };
 }
 
 async function listAudit(given: Given) {

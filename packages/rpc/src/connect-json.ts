@@ -10,6 +10,7 @@ import { Cancellation } from './cancellation.ts';
 import { maxMessageBytes } from './codec.ts';
 import { noCaller } from './identity.ts';
 import { metadataBy } from './metadata.ts';
+import { headerNames, type OperatorCall, problemOfProof } from './operator-proof.ts';
 import { allowsMethod, type Login, type LoginVerifier } from './operator-token.ts';
 import { componentOf, type MethodPolicy } from './policy.ts';
 import { isRequestId, newRequestId } from './request-context.ts';
@@ -21,16 +22,13 @@ const operatorName = 'operator';
 /** The largest request that an operator sends: four times what a partner may. */
 const maxRequestBytes = 4 * 1024 * 1024;
 
-/** The headers by which an operator names the account and the mode to work in (test unless it says `false`). */
-const operatorHeaders = { account: 'eligo-account', testMode: 'eligo-test-mode' } as const;
-
 /** What an operator asks a component to do. */
 export interface OperatorAction {
   readonly login: Login;
   /** `<component>.<Method>`. */
   readonly action: string;
   /** Undefined for methods that work outside any account. */
-  readonly scope: { readonly accountId: string; readonly testMode: boolean } | undefined;
+  readonly scope: OperatorCall['scope'];
   /** The first identifier in the request. */
   readonly subjectId: string | undefined;
   readonly requestId: string;
@@ -46,7 +44,8 @@ export interface OperatorGate extends LoginVerifier {
 
 /**
  * Serves a component's methods as Connect over HTTP/1.1 with JSON, for people. Each call needs an operator's login as its bearer token, whose scope
- * names the method, and may reach what the method's policy lets operators or the gateway reach. Without a gate every call is refused.
+ * names the method, and a proof for this call by the login's key. It may reach what the method's policy lets operators or the gateway reach. Without a
+ * gate every call is refused.
  */
 export function connectNodeHandler(
   server: RpcServer,
@@ -70,11 +69,13 @@ export function connectNodeHandler(
 function addRoutes(router: ConnectRouter, server: RpcServer, operators: OperatorGate | undefined): void {
   for (const { method, policy } of server.methods.values()) {
     const open = async (request: Message, context: HandlerContext): Promise<Incoming> => {
-      const login = loginOf(context, operators);
+      const scope = scopeOf(context.requestHeader);
+      // By the name of who serves it: a proof that one component received is for no other.
+      const asked = { method: `${server.identity.name}.${method.name}`, scope };
+      const login = loginOf(context, operators, asked);
       const given = context.requestHeader.get('eligo-request-id') ?? '';
       const requestId = isRequestId(given) ? given : newRequestId();
       context.responseHeader.set('request-id', requestId);
-      const scope = scopeOf(context.requestHeader);
       const refusal = refusalOf(login, { method, policy }, scope);
       await recordFirst(operators, {
         ...{ login, scope, requestId, action: nameOf(method) },
@@ -96,19 +97,35 @@ function addRoutes(router: ConnectRouter, server: RpcServer, operators: Operator
   }
 }
 
-function loginOf({ requestHeader }: HandlerContext, operators: OperatorGate | undefined): Login {
+function loginOf({ requestHeader }: HandlerContext, operators: OperatorGate | undefined, asked: OperatorCall): Login {
   const [, token] = /^Bearer (\S+)$/.exec(requestHeader.get('authorization') ?? '') ?? [];
-  const login = token === undefined ? undefined : operators?.verify(token);
-  if (login !== undefined) return login;
-  throw new ConnectError("Business calls on this port require an operator's login", Code.Unauthenticated);
+  if (token === undefined || operators === undefined) {
+    throw unauthenticated("Business calls on this port require an operator's login");
+  }
+  const login = operators.verify(token);
+  if (login === undefined) {
+    throw unauthenticated('The login expired, or is not of this installation and release; log in again');
+  }
+  const proof = requestHeader.get(headerNames.proof);
+  if (proof === null) throw unauthenticated(`The call has no proof; ${makeHeaders}`);
+  const problem = problemOfProof(proof, asked, login.proofKey);
+  if (problem === undefined) return login;
+  if (problem === 'expired') throw unauthenticated(`The proof is too old, or the clocks differ; ${makeHeaders}`);
+  throw unauthenticated(`The proof is not for this component, method, account and mode by this login; ${makeHeaders}`);
+}
+
+const makeHeaders = 'make the headers of each call with eligo operator headers';
+
+function unauthenticated(message: string): ConnectError {
+  return new ConnectError(message, Code.Unauthenticated);
 }
 
 type OperatorScope = NonNullable<OperatorAction['scope']>;
 
 function scopeOf(requestHeader: Headers): OperatorScope | undefined {
-  const accountId = requestHeader.get(operatorHeaders.account);
+  const accountId = requestHeader.get(headerNames.account);
   if (accountId === null) return undefined;
-  return { accountId, testMode: requestHeader.get(operatorHeaders.testMode) !== 'false' };
+  return { accountId, testMode: requestHeader.get(headerNames.testMode) !== 'false' };
 }
 
 function refusalOf(
@@ -127,7 +144,7 @@ function refusalOf(
     );
   }
   if (scope === undefined && !policy.withoutContext) {
-    return new ConnectError(`Set the account in the header ${operatorHeaders.account}`, Code.InvalidArgument);
+    return new ConnectError(`Set the account in the header ${headerNames.account}`, Code.InvalidArgument);
   }
   return undefined;
 }

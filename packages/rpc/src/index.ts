@@ -7,6 +7,7 @@ export { type CallerInit, type Identity, noCaller, openIdentity } from './identi
 export { type HandlerOf, type Handlers, type Implementation, implement, type ServiceHandlers } from './implement.ts';
 export { inProcessTransport } from './in-process.ts';
 export { type ComponentKeys, generateComponentKeys, publicKeyOf } from './keys.ts';
+export { generateProofKey, type OperatorCall, operatorHeaders } from './operator-proof.ts';
 export {
   type Login,
   type LoginVerifier,

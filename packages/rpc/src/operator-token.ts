@@ -13,13 +13,15 @@ export interface Operator {
   readonly name: string;
 }
 
-/** A login of an operator: who, and what it allows. */
+/** A login of an operator: who, and what it allows. A component that receives one cannot use it, since it lacks the key that proves calls. */
 export interface Login {
   readonly operator: Operator;
   readonly loginId: string;
   /** `reads`, or methods as `<component>.<Method>`: `checkout.DecideLetter`. */
   readonly allows: readonly string[];
   readonly expiresAtMs: number;
+  /** The public half (base64 SPKI) of the key of this login alone, which stays with the operator. */
+  readonly proofKey: string;
 }
 
 /** Signs a login with the operators' private key, which no component has: a component cannot make one. */
@@ -29,7 +31,7 @@ export function signLogin(login: Login, operatorKey: string): string {
 
 /** Verifies logins with the operators' public key (base64 SPKI). */
 export interface LoginVerifier {
-  /** The login that a token proves; undefined for any other text, and for a login that has expired. */
+  /** The login that a token proves; undefined for any other text, and for a login that has expired or that has no key. */
   verify(token: string): Login | undefined;
 }
 
@@ -46,7 +48,8 @@ export function allowsMethod({ allows }: Login, method: string, isRead: boolean)
 function verifyLogin(token: string, key: KeyObject, nowMs: number): Login | undefined {
   const opened = openToken(token);
   if (opened === undefined || !isSignedBy('operator', opened, key)) return undefined;
-  // What the operators' key has signed has this form.
+  // What the operators' key has signed has this form; only the logins of earlier releases have no key.
   const login = JSON.parse(opened.payload.toString()) as Login;
+  if (login.proofKey === undefined) return undefined;
   return login.expiresAtMs > nowMs && login.expiresAtMs <= nowMs + longestLoginMs ? login : undefined;
 }

@@ -6,14 +6,21 @@ import { type KeyObject, sign, verify } from 'node:crypto';
  */
 const maxTokenLength = 32_768;
 
-/** What a token says: who presents itself to whom, on whose behalf a call is made, or which operator acts. A signature for one never passes for another. */
-export type TokenKind = 'credential' | 'caller' | 'operator';
+/**
+ * What is signed: who presents itself to whom, on whose behalf a call is made, which operator acts, or which call an operator makes. A signature for
+ * one never passes for another.
+ */
+export type TokenKind = 'credential' | 'caller' | 'operator' | 'proof';
 
 /** `<base64url payload>.<base64url signature>`, signed over its kind too. */
 export function signToken(kind: TokenKind, payload: Uint8Array, key: KeyObject): string {
   const body = Buffer.from(payload);
-  const signature = sign(null, signedBytes(kind, body), key);
-  return `${body.toString('base64url')}.${signature.toString('base64url')}`;
+  return `${body.toString('base64url')}.${signatureOf(kind, body, key).toString('base64url')}`;
+}
+
+/** The signature alone, for a payload that its verifier knows. */
+export function signatureOf(kind: TokenKind, payload: Buffer, key: KeyObject): Buffer {
+  return sign(null, signedBytes(kind, payload), key);
 }
 
 /** The payload of a token before its signature is verified, to learn whose key to verify it with; undefined if it is no token. */

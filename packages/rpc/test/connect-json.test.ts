@@ -6,11 +6,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   connectNodeHandler,
   generateComponentKeys,
+  generateProofKey,
   implement,
   type Login,
   loginVerifier,
   longestLoginMs,
   type OperatorAction,
+  operatorHeaders,
   rpcServer,
   signLogin,
 } from '../src/index.ts';
@@ -20,21 +22,35 @@ import { identityOf } from './served-probe.ts';
 const { privateKeys, publicKeys } = generateComponentKeys(['operator', 'stranger']);
 const ada = { id: 'foper_1', name: 'Ada' };
 const hourMs = 3_600_000;
+const proof = generateProofKey();
 
 function loginOf(more: Partial<Login> = {}, key = privateKeys.operator ?? ''): string {
   const login = { operator: ada, loginId: 'l1', allows: ['reads', 'probe.Echo', 'probe.Open', 'probe.Count'] };
-  return signLogin({ ...login, expiresAtMs: Date.now() + hourMs, ...more }, key);
+  return signLogin({ ...login, expiresAtMs: Date.now() + hourMs, proofKey: proof.publicKey, ...more }, key);
 }
 
 const token = loginOf();
 const recorded: OperatorAction[] = [];
 let canRecord = true;
-let http: Server;
 let origin: string;
+/** Another component, which serves the same methods and knows the same operators. */
+let other: string;
+const open: Server[] = [];
 
 beforeAll(async () => {
+  origin = await adminServer('probe');
+  other = await adminServer('catalog');
+});
+afterAll(() => {
+  for (const http of open) {
+    http.close();
+    http.closeAllConnections();
+  }
+});
+
+async function adminServer(component: string): Promise<string> {
   const server = rpcServer({
-    identity: identityOf('probe'),
+    identity: identityOf(component),
     handlers: [
       implement(ProbeService, {
         echo: ({ text, amount }, call) => {
@@ -61,14 +77,11 @@ beforeAll(async () => {
     fallback: (_request: unknown, response: { writeHead(status: number): { end(): void } }) =>
       response.writeHead(404).end(),
   };
-  http = createServer(connectNodeHandler(server, options));
+  const http = createServer(connectNodeHandler(server, options));
+  open.push(http);
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
-  origin = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
-});
-afterAll(() => {
-  http.close();
-  http.closeAllConnections();
-});
+  return `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+}
 
 const operator = { authorization: `Bearer ${token}`, 'eligo-account': 'facct_7' };
 
@@ -128,12 +141,68 @@ test.each([
   ['a login that another key signed', bearer(loginOf({}, privateKeys.stranger)), 401],
   ['a context that a component signed', bearer(contextOfGateway()), 401],
   ['a login that was changed', bearer(widened()), 401],
+  ['a login of an earlier release, which has no key', bearer(withoutKey()), 401],
   ['another token', bearer('something-else'), 401],
   ['a token without its scheme', { ...operator, authorization: token }, 401],
   ['a credential of a component', { 'eligo-credential': identityOf('gateway').credentialFor('probe') }, 401],
   ['no account', { authorization: `Bearer ${token}` }, 400],
 ])('%s is refused', async (_, headers, status) => {
   expect(await call('Echo', {}, headers as Record<string, string>)).toMatchObject({ status });
+});
+
+const scope = { accountId: 'facct_7', testMode: true };
+
+test('what one component received is refused by another, where the same login makes the same call [D14.196]', async () => {
+  const headers = proven('Echo', scope);
+  recorded.length = 0;
+  expect(await send('Echo', {}, headers)).toMatchObject({ status: 200, body: { text: 'operator facct_7 true' } });
+  expect(await send('Echo', {}, headers, other)).toMatchObject({ status: 401, body: { code: 'unauthenticated' } });
+  const { privateKey } = proof;
+  const forOther = operatorHeaders({ method: 'catalog.Echo', scope }, { token, proofKey: privateKey });
+  expect(await send('Echo', {}, forOther, other)).toMatchObject({ status: 200 });
+  expect(recorded.length).toBe(2);
+});
+
+test.each([
+  ['another method', () => proven('Read', scope)],
+  ['another account', () => ({ ...proven('Echo', { ...scope, accountId: 'facct_8' }), 'eligo-account': 'facct_7' })],
+  ['the other mode', () => ({ ...proven('Echo', scope), 'eligo-test-mode': 'false' })],
+  ['no account', () => ({ ...proven('Echo'), 'eligo-account': 'facct_7' })],
+  ['another login', () => ({ ...proven('Echo', scope), authorization: `Bearer ${loginOf({ proofKey: stranger() })}` })],
+])('a proof for %s is refused, and the message says what to do [D14.196]', async (_, headers) => {
+  expect(await send('Echo', {}, headers())).toMatchObject({
+    status: 401,
+    body: { message: expect.stringMatching(/^The proof is not for this component, .*eligo operator headers$/) },
+  });
+});
+
+test('a proof serves for a minute, and not one that claims to serve for longer [D14.196]', async () => {
+  const madeAt = (ms: number) =>
+    operatorHeaders(
+      { method: 'probe.Echo', scope },
+      { token, proofKey: proof.privateKey },
+      { now: () => new Date(ms) },
+    );
+  const refused = { status: 401, body: { message: expect.stringContaining('The proof is too old') } };
+  expect(await send('Echo', {}, madeAt(Date.now() - 61_000))).toMatchObject(refused);
+  expect(await send('Echo', {}, madeAt(Date.now() - 30_000))).toMatchObject({ status: 200 });
+  expect(await send('Echo', {}, madeAt(Date.now() + 120_000))).toMatchObject(refused);
+});
+
+test.each([
+  ['a login alone, as earlier releases sent it', {}, 'The call has no proof'],
+  ['a text', { 'eligo-proof': 'proof' }, 'The proof is not for'],
+  ['a proof whose time was changed', { 'eligo-proof': later() }, 'The proof is not for'],
+])('%s is no proof [D14.196]', async (_, more, message) => {
+  expect(await send('Echo', {}, { ...operator, ...(more as object) })).toMatchObject({
+    status: 401,
+    body: { message: expect.stringContaining(message) },
+  });
+});
+
+test('a login of an earlier release is told to log in again [D14.196]', async () => {
+  const old = { ...proven('Echo', scope), authorization: `Bearer ${withoutKey()}` };
+  expect((await send('Echo', {}, old)).body).toMatchObject({ message: expect.stringContaining('log in again') });
 });
 
 test('an operator reaches what the gateway may reach, and no more', async () => {
@@ -162,7 +231,7 @@ test('a server stream is served in envelopes', async () => {
   const body = enveloped(JSON.stringify({ count: 3 }));
   const response = await fetch(`${origin}/eligo.probe.v1.ProbeService/Count`, {
     method: 'POST',
-    headers: { ...operator, 'content-type': 'application/connect+json' },
+    headers: { ...withProof('Count', operator), 'content-type': 'application/connect+json' },
     body,
   });
   const text = await response.text();
@@ -178,6 +247,22 @@ function contextOfGateway(): string {
   return gateway.tokenOf(gateway.callerFor({ accountId: 'facct_7', testMode: true })) ?? 'none';
 }
 
+function withoutKey(): string {
+  const { proofKey: _, ...old } = JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()) as Login;
+  return signLogin(old as Login, privateKeys.operator ?? '');
+}
+
+function stranger(): string {
+  return generateProofKey().publicKey;
+}
+
+// The same signature beside a later end.
+function later(): string {
+  const [expires, signature] =
+    proven('Echo', { accountId: 'facct_7', testMode: true })['eligo-proof']?.split('.') ?? [];
+  return `${Number(expires) + 1_000}.${signature}`;
+}
+
 // The same signature over a payload that allows more.
 function widened(): string {
   const [payload = '', signature = ''] = loginOf({ allows: [] }).split('.');
@@ -186,8 +271,24 @@ function widened(): string {
   return `${wider.toString('base64url')}.${signature}`;
 }
 
-async function call(method: string, body: object | string, headers: Record<string, string>) {
-  const response = await fetch(`${origin}/eligo.probe.v1.ProbeService/${method}`, {
+/** The headers with a proof for the call that they make. */
+function withProof(method: string, headers: Record<string, string>): Record<string, string> {
+  const accountId = headers['eligo-account'];
+  const testMode = headers['eligo-test-mode'] !== 'false';
+  const scope = accountId === undefined ? undefined : { accountId, testMode };
+  return { ...proven(method, scope), ...headers };
+}
+
+function proven(method: string, scope?: { accountId: string; testMode: boolean }): Record<string, string> {
+  return operatorHeaders({ method: `probe.${method}`, scope }, { token, proofKey: proof.privateKey });
+}
+
+function call(method: string, body: object | string, headers: Record<string, string>) {
+  return send(method, body, headers.authorization === undefined ? headers : withProof(method, headers));
+}
+
+async function send(method: string, body: object | string, headers: Record<string, string>, to = origin) {
+  const response = await fetch(`${to}/eligo.probe.v1.ProbeService/${method}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
     body: typeof body === 'string' ? body : JSON.stringify(body),

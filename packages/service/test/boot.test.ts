@@ -5,7 +5,7 @@ import { eventsMigrations } from '@eligo/events';
 import { Failure } from '@eligo/failures';
 import { openDatabase, withTx } from '@eligo/postgres';
 import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
-import { client, implement, inProcessTransport, signLogin } from '@eligo/rpc';
+import { client, implement, inProcessTransport } from '@eligo/rpc';
 import { grpcTransport, watchCertificate } from '@eligo/rpc/grpc';
 import { testAuthority, writeTestCertificate } from '@eligo/testkit/certificates';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -24,7 +24,7 @@ import {
   type ServiceParts,
   wakeJobAfterCommit,
 } from '../src/index.ts';
-import { catalogEnvironment, identityOf, keys, loginAs, loginFor, logLines, serviceDatabase } from './support.ts';
+import { catalogEnvironment, headersAs, identityOf, keys, logLines, serviceDatabase } from './support.ts';
 
 declareFailpoints(['boot.test']);
 let database: Awaited<ReturnType<typeof serviceDatabase>>;
@@ -72,7 +72,8 @@ test('a composition is served over gRPC, in process and as Connect/JSON, and is 
   const path = '/eligo.catalog.v1.CatalogService/GetPrice';
   const asked = { method: 'POST', body: JSON.stringify({ id: 'fprice_1' }) };
   expect(await admin(ports.adminPort, path, asked)).toMatchObject({ status: 401 });
-  const headers = { authorization: `Bearer ${loginFor(['reads'])}`, 'eligo-account': 'facct_9' };
+  const called = { method: 'catalog.GetPrice', scope: { accountId: 'facct_9', testMode: true } };
+  const headers = headersAs('Ada', called);
   expect(await admin(ports.adminPort, path, { ...asked, headers })).toMatchObject({
     status: 200,
     body: { priceId: 'fprice_1', productId: 'facct_9' },
@@ -80,9 +81,11 @@ test('a composition is served over gRPC, in process and as Connect/JSON, and is 
   const [recorded] = await listOperatorActions(service.database, { most: 1 });
   expect(recorded).toMatchObject({ operator_name: 'Ada', action: 'catalog.GetPrice', account_id: 'facct_9' });
   // The component's own key signs no login.
-  const forged = signLogin(loginAs('Eve', ['reads']), keys.privateKeys.catalog ?? '');
-  const asEve = { ...headers, authorization: `Bearer ${forged}` };
+  const asEve = headersAs('Eve', called, keys.privateKeys.catalog);
   expect(await admin(ports.adminPort, path, { ...asked, headers: asEve })).toMatchObject({ status: 401 });
+  // What another component received opens nothing here.
+  const replayed = headersAs('Ada', { ...called, method: 'billing.GetPrice' });
+  expect(await admin(ports.adminPort, path, { ...asked, headers: replayed })).toMatchObject({ status: 401 });
 });
 
 test('stopping is not ready, refuses new calls, finishes calls in flight, and closes in order', async () => {

@@ -2,19 +2,29 @@ import { randomBytes } from 'node:crypto';
 import { Writable } from 'node:stream';
 import { eventsMigrations } from '@eligo/events';
 import { migrate, provisionRoles } from '@eligo/postgres';
-import { generateComponentKeys, type Login, openIdentity, signLogin } from '@eligo/rpc';
+import {
+  generateComponentKeys,
+  generateProofKey,
+  type Login,
+  type OperatorCall,
+  openIdentity,
+  operatorHeaders,
+  signLogin,
+} from '@eligo/rpc';
 import pg from 'pg';
 import { type EnvironmentRecord, operatorMigrations } from '../src/index.ts';
 
 export const keys = generateComponentKeys(['gateway', 'catalog', 'checkout', 'billing', 'operator']);
 
-/** A login of an operator that allows these methods. */
-export function loginFor(allows: readonly string[]): string {
-  return signLogin(loginAs('Ada', allows), keys.privateKeys.operator ?? '');
-}
+const proofKey = generateProofKey();
 
-export function loginAs(name: string, allows: readonly string[]): Login {
-  return { operator: { id: 'foper_1', name }, loginId: 'login_1', allows, expiresAtMs: Date.now() + 60_000 };
+/** The headers of a call by an operator whose login allows all reads, signed by the operators' key unless another one is given. */
+export function headersAs(name: string, call: OperatorCall, operatorKey = keys.privateKeys.operator ?? '') {
+  const login: Login = {
+    ...{ operator: { id: 'foper_1', name }, loginId: 'login_1', allows: ['reads'] },
+    ...{ expiresAtMs: Date.now() + 60_000, proofKey: proofKey.publicKey },
+  };
+  return operatorHeaders(call, { token: signLogin(login, operatorKey), proofKey: proofKey.privateKey });
 }
 
 /** The identity of a component of these tests. */
