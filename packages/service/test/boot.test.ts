@@ -130,7 +130,8 @@ test('stopping is not ready, refuses new calls, finishes calls in flight, and cl
 });
 
 test('a component serves on for the drain delay after it has become not ready [D14.135]', async () => {
-  const environment = { ...catalogEnvironment(database.url), ELIGO_DRAIN_DELAY_MS: '300' };
+  // Long enough for the requests below on a slow machine.
+  const environment = { ...catalogEnvironment(database.url), ELIGO_DRAIN_DELAY_MS: '3000' };
   const service = await start(undefined, {}, { environment });
   const { adminPort } = await service.start();
   const gateway = identityOf('gateway');

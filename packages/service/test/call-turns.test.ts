@@ -4,6 +4,7 @@ import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
 import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import { client, implement, inProcessTransport, rpcServer } from '@eligo/rpc';
 import { grpcTransport, serveGrpc } from '@eligo/rpc/grpc';
+import { waitUntil } from '@eligo/testkit';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   buildService,
@@ -23,15 +24,15 @@ const billing = identityOf('billing');
 test('while another account is short of time, an account has eight calls of its keys at work at a service; the next begins when one ends [D14.248]', async () => {
   const { checkout, atWork, end } = await served();
   const calls = Array.from({ length: 10 }, () => checkout.getSession({ id: 'x' }, byKey('facct_1')));
-  await vi.waitUntil(() => atWork.length === 8);
+  await waitUntil(() => atWork.length === 8);
   // The other account's is at work at once, and it is the ninth.
   const others = checkout.getSession({ id: 'x' }, byKey('facct_2'));
-  await vi.waitUntil(() => atWork.at(-1) === 'facct_2');
+  await waitUntil(() => atWork.at(-1) === 'facct_2');
   expect(atWork).toHaveLength(9);
   end();
-  await vi.waitUntil(() => atWork.length === 10);
+  await waitUntil(() => atWork.length === 10);
   end(9);
-  await vi.waitUntil(() => atWork.length === 11);
+  await waitUntil(() => atWork.length === 11);
   end();
   await Promise.all([...calls, others]);
 });
@@ -45,12 +46,12 @@ test.each(['listLetters', 'listSessions'] as const)(
     // A read of one record, and the other account's list, go on.
     const small = checkout.getSession({ id: 'x' }, byKey('facct_1'));
     const others = call(checkout, method, 'facct_2');
-    await vi.waitUntil(() => atWork.length === 2);
+    await waitUntil(() => atWork.length === 2);
     expect(atWork.toSorted()).toEqual(['facct_1', 'facct_2']);
     end(2);
     await Promise.all([small, others]);
     set.nowMs += 751;
-    await vi.waitUntil(() => atWork.length === 3);
+    await waitUntil(() => atWork.length === 3);
     end();
     await list;
   },
@@ -76,10 +77,10 @@ test('calls of services, of pages and of an account that is alone, and of a proc
     asBilling.getSession({ id: 'x' }, { caller: own }),
     checkout.getSession({ id: 'x' }, { caller: page }),
   ]).flat();
-  await vi.waitUntil(() => atWork.length === 24);
+  await waitUntil(() => atWork.length === 24);
   set.isBusy = false;
   calls.push(...Array.from({ length: 12 }, () => checkout.getSession({ id: 'x' }, byKey('facct_1'))));
-  await vi.waitUntil(() => atWork.length === 36);
+  await waitUntil(() => atWork.length === 36);
   end(36);
   await Promise.all(calls);
 });
@@ -90,7 +91,7 @@ test('a call in one process with the gateway does not wait again: its request ha
   const inProcess = client(CheckoutService, inProcessTransport(server), gateway);
   const work = { caller: { accountId: 'facct_1', testMode: false }, isDear: true };
   const list = here.meter.run(work, () => inProcess.listLetters({}, byKey('facct_1')));
-  await vi.waitUntil(() => atWork.length === 1);
+  await waitUntil(() => atWork.length === 1);
   end();
   await list;
 });
@@ -102,7 +103,7 @@ describe('a service holds an account to the share of its key', () => {
     const { checkout, asBilling, here, set, atWork, end } = await served();
     here.budgets.charge({ accountId: 'facct_1', testMode: false, perSecond: limit }, 150, false);
     const others = checkout.getSession({ id: 'x' }, byKey('facct_2', limit));
-    await vi.waitUntil(() => atWork.length === 1);
+    await waitUntil(() => atWork.length === 1);
     const page = gateway.callerFor({ accountId: 'facct_1', testMode: false });
     const goesOn = [
       // The gateway is older, or the key has no limit.
@@ -110,14 +111,14 @@ describe('a service holds an account to the share of its key', () => {
       checkout.getSession({ id: 'x' }, { caller: page }),
       asBilling.getSession({ id: 'x' }, carriedOn('facct_1', limit)),
     ];
-    await vi.waitUntil(() => atWork.length === 4);
+    await waitUntil(() => atWork.length === 4);
     const held = checkout.getSession({ id: 'x' }, byKey('facct_1', limit));
     // Those of the other account show that more time has passed than a call takes to arrive.
     const more = [checkout.getSession({ id: 'x' }, byKey('facct_2', limit))];
-    await vi.waitUntil(() => atWork.length === 5);
+    await waitUntil(() => atWork.length === 5);
     expect(atWork.at(-1)).toBe('facct_2');
     set.nowMs += 2_001;
-    await vi.waitUntil(() => atWork.length === 6);
+    await waitUntil(() => atWork.length === 6);
     expect(atWork.at(-1)).toBe('facct_1');
     end(6);
     await Promise.all([others, ...goesOn, held, ...more]);
@@ -127,13 +128,13 @@ describe('a service holds an account to the share of its key', () => {
     const { checkout, here, atWork, end } = await served();
     here.budgets.charge({ accountId: 'facct_1', testMode: false, perSecond: limit }, 150, false);
     const others = checkout.getSession({ id: 'x' }, byKey('facct_2', limit));
-    await vi.waitUntil(() => atWork.length === 1);
+    await waitUntil(() => atWork.length === 1);
     const refused = await failureOf(checkout.getSession({ id: 'x' }, byKey('facct_1', limit)));
     expect(refused).toMatchObject({ code: 'service_unavailable', retryAfterSeconds: 1 });
     const held = checkout.getSession({ id: 'x' }, byKey('facct_1', limit));
     end();
     await others;
-    await vi.waitUntil(() => atWork.length === 2);
+    await waitUntil(() => atWork.length === 2);
     // None of the first account's calls that are over makes the other one wait.
     end();
     await held;
@@ -151,10 +152,10 @@ describe('a service holds an account to the share of its key', () => {
       const { checkout, asBilling, here, atWork, end } = await served();
       const charged = vi.spyOn(here.budgets, 'charge');
       const called = (from === 'the gateway' ? checkout : asBilling).getSession({ id: 'x' }, as());
-      await vi.waitUntil(() => atWork.length === 1);
+      await waitUntil(() => atWork.length === 1);
       end();
       await called;
-      await vi.waitUntil(() => charged.mock.calls.length > 0);
+      await waitUntil(() => charged.mock.calls.length > 0);
       expect(charged.mock.calls[0]?.[0]).toEqual({ accountId: 'facct_1', testMode: false, perSecond });
     },
   );
@@ -182,9 +183,9 @@ test('a service has at most eight calls of an account at work while another acco
   const catalog = client(CatalogService, inProcessTransport(service.server), gateway);
   const caller = gateway.callerFor({ accountId: 'facct_1', testMode: true, keyId: 'fkey_1' });
   const calls = Array.from({ length: 9 }, () => catalog.getPrice({ id: 'fprice_1' }, { caller }));
-  await vi.waitUntil(() => ends.length === 8);
+  await waitUntil(() => ends.length === 8);
   ends.shift()?.();
-  await vi.waitUntil(() => ends.length === 8);
+  await waitUntil(() => ends.length === 8);
   for (const end of ends) end();
   await Promise.all(calls);
 });
