@@ -218,7 +218,7 @@ describe('the import of a product-code list', () => {
     await expect(importList([header, `${d},vision,,,`])).rejects.toThrow('another import is in progress');
     ended.resolve();
     expect((await first).total).toBe(1);
-  }, 20_000);
+  });
 
   it('tells how far it is', async () => {
     const told: string[] = [];
