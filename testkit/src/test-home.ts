@@ -1,5 +1,5 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { tryLock } from '@eligo/processes/lock';
 import { type Home, homeAt, makeHome, recoverOrphans, removeHome, repositoryRoot } from '@eligo/stack';
 
@@ -11,12 +11,13 @@ export interface TestHome extends Home {
   remove(): void;
 }
 
-/** A new home. */
+/** A new home. It gets its name with its lock in it: a run that starts at this moment would take it for a dead one. */
 export function testHome(name: string): TestHome {
   mkdirSync(folder, { recursive: true });
-  const home = makeHome(mkdtempSync(join(folder, `${name}-`)));
-  const lock = tryLock(lockOf(home));
-  if (!lock.release) throw new Error(`${home.root} is new, and locked`);
+  const draft = makeHome(mkdtempSync(join(folder, `.${name}-`)));
+  tryLock(lockOf(draft));
+  const home = homeAt(join(folder, basename(draft.root).slice(1)));
+  renameSync(draft.root, home.root);
   return { ...home, remove: () => removeHome(home) };
 }
 
@@ -24,6 +25,7 @@ export function testHome(name: string): TestHome {
 export async function removeDeadHomes(): Promise<void> {
   if (!existsSync(folder)) return;
   for (const name of readdirSync(folder)) {
+    if (name.startsWith('.')) continue;
     const home = homeAt(join(folder, name));
     const lock = tryLock(lockOf(home));
     if (!lock.release) continue;
