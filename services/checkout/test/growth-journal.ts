@@ -1,6 +1,6 @@
 import { withTx } from '@eligo/postgres';
 import { firstTurn } from '@eligo/service';
-import { seededId } from '@eligo/testkit';
+import { seededId, vacuumDeleted } from '@eligo/testkit';
 import { expect } from 'vitest';
 import { tellJournal } from '../src/actions/tell-journal.ts';
 import {
@@ -26,7 +26,7 @@ export async function exerciseJournal({ context, database, scope, test }: Chargi
   await withTx(database, scope, (tx) => nameSharedCaptures(tx, scope, [entry]));
   // What is due later is not looked through, however much it is.
   await test.admin(`update checkout.ledger_entries set tell_at = now() + interval '1 day' where tell_at is not null`);
-  await test.admin('vacuum checkout.ledger_entries');
+  await vacuumDeleted(test, ['checkout.ledger_entries']);
   expect((await dueJournal(database, firstTurn, 10)).due).toEqual([]);
   await tellJournal(context, scope);
 }

@@ -1,6 +1,6 @@
 import { type Tx, withTx } from '@eligo/postgres';
 import { firstTurn } from '@eligo/service';
-import { seededId } from '@eligo/testkit';
+import { seededId, vacuumDeleted } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { captureSession } from '../src/actions/capture-session.ts';
 import { completeWithCards } from '../src/actions/complete-with-cards.ts';
@@ -70,7 +70,7 @@ export async function exerciseSubscriptionSetUps(fixture: ChargingFixture): Prom
     "update checkout.subscription_set_ups set next_check_at = now() + interval '1 hour' where status in ('beginning', 'waiting')";
   await test.admin(`${later} and subscription_id <> $1`, [seededId('fsub', 10)]);
   // What the update left behind is read until it is removed.
-  await test.admin('vacuum checkout.subscription_set_ups');
+  await vacuumDeleted(test, ['checkout.subscription_set_ups']);
   await looks();
   const within = (work: (tx: Tx) => Promise<unknown>) => withTx(database, scope, work);
   await within((tx) => claimSetUp(tx, scope, seededId('fsub', 10)));

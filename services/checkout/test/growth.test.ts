@@ -21,7 +21,7 @@ import { exercisePagePayments, exerciseSetUps, exerciseSubscriptionSetUps } from
 let read: { small: Readings; large: Readings };
 beforeAll(async () => {
   read = await readInSmallAndLarge({ service: checkoutService, seed: seedCheckout, run });
-}, 240_000);
+}, 600_000);
 
 test('every statement of the store is run on the large account', () => {
   expect(statementsNotRun(read.large)).toEqual([]);
