@@ -2,6 +2,7 @@ import type { Scope, Tx } from '@eligo/postgres';
 import type { IssueRefundReceipt } from '@eligo/proto/events/v1/events';
 import { centsFromInt64, newId, timeOfId } from '@eligo/values';
 import type { Receipt, RefundReceiptContent } from '../domain/receipt.ts';
+import { lockReceipts } from '../store/erased-sessions.ts';
 import { lastRefundedCents, refundReceiptsSince } from '../store/receipts.ts';
 import { keepReceipt, keptCard } from './keep-receipt.ts';
 
@@ -18,6 +19,8 @@ export async function issueRefundReceipt(tx: Tx, scope: Scope, command: IssueRef
   const madeAt = timeOfId('refund', refundId);
   if (since !== undefined && madeAt !== undefined && madeAt < since) return;
   const amountCents = centsFromInt64(command.amountCents);
+  // Two amounts of one refund at once are issued one after the other: each corrects the one before.
+  await lockReceipts(tx, scope, [session.checkoutSessionId]);
   const earlierCents = (await lastRefundedCents(tx, scope, refundId)) ?? null;
   if (earlierCents === null ? amountCents === 0 : amountCents >= earlierCents) return;
   const createdAt = new Date(Number(command.atMs));
