@@ -306,9 +306,9 @@ describe('error codes, each as the answer to a public request', () => {
       const made = await make(api, '/v1/test_helpers/disputes', 'dispute', { charge: text(intent, 'latest_charge') });
       const dispute = `/v1/disputes/${text(made, 'dispute_id')}`;
       const give = (evidence: Json, at = dispute) => api.post(at, { dispute: { evidence } });
-      const upload = async (size: number) => {
+      const upload = async (size: number, purpose = 'dispute_evidence') => {
         const form = new FormData();
-        form.append('purpose', 'dispute_evidence');
+        form.append('purpose', purpose);
         form.append('file', new Blob([new Uint8Array(paddedPdf(size))], { type: 'application/pdf' }), 'Ada.pdf');
         const headers = { authorization: `Bearer ${api.key}` };
         const answer = await fetch(`${api.url}/v1/files`, { method: 'POST', headers, body: form });
@@ -316,7 +316,8 @@ describe('error codes, each as the answer to a public request', () => {
       };
       const missing = newId('file');
       const other = listed('file_not_found', 'dispute', 'evidence', 'receipt');
-      for (const receipt of [missing, 'facct_1']) expect(await give({ receipt })).toMatchObject(other);
+      const ofAccount = await upload(1_000, 'account_requirement');
+      for (const receipt of [missing, 'facct_1', ofAccount]) expect(await give({ receipt })).toMatchObject(other);
       const nowhere = `/v1/disputes/${newId('dispute')}`;
       expect(await give({ receipt: missing }, nowhere)).toMatchObject(coded(404, 'dispute_not_found'));
       const receipt = await upload(1_500_000);

@@ -91,6 +91,17 @@ describe('an upload', () => {
     ]);
   });
 
+  test('is for a dispute or for the account itself, and for nothing else [FILE-1, D14.126]', async () => {
+    const uploadFor = (content: string) => upload([{ name: 'purpose', content }, filePart(pdf)]);
+    const file = fileOf(await uploadFor('account_requirement'));
+    expect(file.purpose).toBe('account_requirement');
+    expect((await stack.api.get(`/v1/files/${file.file_id}`)).body).toEqual({ file });
+    expect(await uploadFor('anything')).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ['body', 'purpose'] }] },
+    });
+  });
+
   test('of 10,000,000 bytes is taken, and one byte more and 10.1 MB are 413, with and without a length [D14.126]', async () => {
     const largest = Buffer.concat([pdf, randomBytes(10_000_000 - pdf.length)]);
     const made = await upload([purpose, filePart(largest)]);

@@ -60,7 +60,7 @@ export async function giveEvidence(
   }
 }
 
-// Each field of a file that is not there, has expired or is another account's is a violation.
+// Each field of a file that is not there, is for something else, has expired or is another account's is a violation.
 async function findFiles(
   database: Database,
   scope: ApiRequest<unknown, unknown>['key'],
@@ -72,7 +72,7 @@ async function findFiles(
     const fileId = evidence[field];
     if (fileId === undefined || fileId === '') continue;
     const file = await findFile(database, scope, fileId);
-    if (file !== undefined) found.push({ field, file });
+    if (file?.purpose === 'dispute_evidence') found.push({ field, file });
     else {
       const loc = ['body', 'dispute', 'evidence', field];
       violations.push({ loc, msg: `file_not_found: ${fileId}`, type: 'file_not_found' });

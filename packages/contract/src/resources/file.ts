@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { answer, idOf } from '../fields.ts';
 import { isoTime } from '../times.ts';
 
-/** What files are for. */
-export const filePurposes = ['dispute_evidence'] as const;
+/** What files are for: a document about the account itself, or one that a dispute is contested with. */
+export const filePurposes = ['account_requirement', 'dispute_evidence'] as const;
 
 /** A file as the gateway keeps it: without its content, which no JSON carries. */
 export interface FileRecord {

@@ -1,0 +1,1 @@
+alter table gateway.files validate constraint files_purpose_check;
