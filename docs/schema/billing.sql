@@ -1300,8 +1300,7 @@ CREATE OR REPLACE FUNCTION billing.guard_receipt()
  LANGUAGE plpgsql
 AS $function$
 begin
-  if new.email = 'erased@invalid' and old.email <> new.email and new.html is null
-     and new.content = jsonb_set(old.content, '{shopperName}', 'null') then
+  if new.email = 'erased@invalid' and new.html is null and new.content = jsonb_set(old.content, '{shopperName}', 'null') then
     return new;
   end if;
   if old.html is not null then

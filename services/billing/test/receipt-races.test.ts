@@ -1,20 +1,26 @@
 import { create } from '@bufbuild/protobuf';
-import { type Scope, type Tx, withTx } from '@eligo/postgres';
+import { textOfPdf } from '@eligo/pdf/test-support';
+import { type Database, type Scope, type Tx, withTx } from '@eligo/postgres';
 import { IssueRefundReceiptSchema } from '@eligo/proto/events/v1/events';
 import { waitUntil } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { eraseReceipts } from '../src/actions/erase-receipts.ts';
 import { issueRefundReceipt } from '../src/actions/issue-refund-receipt.ts';
+import { receiptDocuments } from '../src/actions/receipt-documents.ts';
 import { listReceipts } from '../src/store/receipts.ts';
-import { type Fixture, openFixture, someScope } from './fixture.ts';
+import { type Fixture, openFixture, patience, someScope } from './fixture.ts';
 
 let on: Fixture;
+/** As the operator's command has it: row-level security does not bind it. */
+let operator: Database;
 let scope: Scope;
 let sessionId: string;
 let refundId: string;
 
 beforeAll(async () => {
   on = await openFixture();
+  operator = on.test.open('billing', { ...patience, url: on.test.adminUrl });
 });
 afterAll(() => on.close());
 beforeEach(() => {
@@ -33,6 +39,39 @@ const issue = (tx: Tx, amountCents: bigint) =>
     }),
   );
 const listed = async () => (await listReceipts(on.database, scope, { limit: 10 }, {})).receipts.toReversed();
+
+describe('the documents of a receipt whose shopper is erased', () => {
+  const isNameless = async () => {
+    const [receipt] = await listed();
+    if (receipt === undefined) throw new Error('no receipt');
+    const { html, pdf } = await receiptDocuments(on.database, scope, receipt);
+    expect(html + textOfPdf(pdf)).not.toContain('Ann Lee');
+    const stored = "select r::text from billing.receipts r where r.account_id = $1 and r::text ~ 'Ann Lee'";
+    expect(await on.test.admin(stored, [scope.accountId])).toEqual([]);
+    return html;
+  };
+
+  it('are never stored with the name, also where they are rendered of what was read before [D14.143, D14.207]', async () => {
+    await withTx(on.database, scope, (tx) => issue(tx, 500n));
+    const [before] = await listed();
+    if (before === undefined) throw new Error('no receipt');
+    expect(await eraseReceipts(operator, scope, [sessionId])).toBe(1);
+    const { html } = await receiptDocuments(on.database, scope, before);
+    expect(html).toContain('Care &#38; Co');
+    expect(html).not.toContain('Ann Lee');
+    expect(await isNameless()).toBe(html);
+  });
+
+  it('are rendered again after an erasure that is repeated, if an earlier release stored the name [D14.143]', async () => {
+    await withTx(on.database, scope, (tx) => issue(tx, 500n));
+    await eraseReceipts(operator, scope, [sessionId]);
+    await on.test.admin(`update billing.receipts set html = 'Ann Lee', pdf = 'x' where account_id = $1`, [
+      scope.accountId,
+    ]);
+    expect(await eraseReceipts(operator, scope, [sessionId])).toBe(0);
+    await isNameless();
+  });
+});
 
 describe('two amounts of one refund that are handled at once', () => {
   const both = async (first: bigint, second: bigint) => {

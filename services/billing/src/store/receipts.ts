@@ -67,9 +67,14 @@ export async function findDocuments(db: Db, scope: Scope, id: string): Promise<R
   return db.row(selectDocuments, scope, [id]);
 }
 
-/** Stores the documents of a receipt unless another process has. */
-export async function keepDocuments(tx: Tx, scope: Scope, id: string, { html, pdf }: ReceiptDocuments): Promise<void> {
-  await tx.execute(updateDocuments, scope, [id, html, pdf]);
+/** Stores the documents that were rendered of a receipt, unless another process has, or its shopper was erased since it was read. */
+export async function keepDocuments(
+  tx: Tx,
+  scope: Scope,
+  { id, content }: Pick<Receipt, 'id' | 'content'>,
+  { html, pdf }: ReceiptDocuments,
+): Promise<void> {
+  await tx.execute(updateDocuments, scope, [id, html, pdf, content]);
 }
 
 interface ReceiptRow {
@@ -145,5 +150,5 @@ const selectDocuments = scoped<ReceiptDocuments>(
 const updateDocuments = scoped(
   'receipts.keep_documents',
   `update receipts set html = $4, pdf = $5
-   where account_id = $1 and test_mode = $2 and id = $3 and html is null`,
+   where account_id = $1 and test_mode = $2 and id = $3 and html is null and content = $6::jsonb`,
 );
