@@ -101,6 +101,7 @@ describe('a renewal', () => {
       return on.peers.taken.length - length;
     };
     await sharePace(another);
+    await on.test.admin("update billing.charging_instances set live_until = now() + interval '1 hour'");
     expect(await chargedAt('10.000')).toBe(4);
     expect(await chargedAt('11.000')).toBe(2);
     await on.test.admin(

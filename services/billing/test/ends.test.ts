@@ -106,10 +106,13 @@ it('the look for what is due reads nothing of what ends later, however much that
   );
   await on.test.admin('analyze billing.subscriptions');
   const look = `explain (analyze, buffers, format json) select * from billing.claim_due_subscriptions('2020-01-01', '2020-01-02', 50)`;
-  // The first reads the catalogs of the database, too.
-  await on.test.admin(look);
-  const [row] = await on.test.admin<{ 'QUERY PLAN': { Plan: Record<string, number> }[] }>(look);
-  const plan = row?.['QUERY PLAN'][0]?.Plan;
-  expect(plan?.['Actual Rows']).toBe(0);
-  expect((plan?.['Shared Hit Blocks'] ?? 0) + (plan?.['Shared Read Blocks'] ?? 0)).toBeLessThan(20);
+  // One that comes first on its connection, or after an automatic vacuum, reads the catalogs of the database, too.
+  const read: number[] = [];
+  for (let times = 0; times < 5; times += 1) {
+    const [row] = await on.test.admin<{ 'QUERY PLAN': { Plan: Record<string, number> }[] }>(look);
+    const plan = row?.['QUERY PLAN'][0]?.Plan;
+    expect(plan?.['Actual Rows']).toBe(0);
+    read.push((plan?.['Shared Hit Blocks'] ?? 0) + (plan?.['Shared Read Blocks'] ?? 0));
+  }
+  expect(Math.min(...read)).toBeLessThan(20);
 });

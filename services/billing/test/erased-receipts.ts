@@ -12,7 +12,7 @@ import { issueRefundReceipt } from '../src/actions/issue-refund-receipt.ts';
 import { receiptDocuments } from '../src/actions/receipt-documents.ts';
 import { mailReceipts } from '../src/jobs/send-mails.ts';
 import { listReceipts } from '../src/store/receipts.ts';
-import type { Fixture } from './fixture.ts';
+import { type Fixture, patience } from './fixture.ts';
 
 /** Tests of receipts whose shopper was erased, beside those of others, which `issue` makes of a `command`. */
 export function erasedReceiptTests(
@@ -26,7 +26,7 @@ export function erasedReceiptTests(
   let opened: Database | undefined;
   // As the operator's command has it: row-level security does not bind it.
   const operator = () => {
-    opened ??= on().test.open('billing', { url: on().test.adminUrl });
+    opened ??= on().test.open('billing', { ...patience, url: on().test.adminUrl });
     return opened;
   };
   describe('a receipt that is issued too late', () => {

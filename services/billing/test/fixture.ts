@@ -53,11 +53,20 @@ export interface SoldItem {
   readonly shippingCents?: number;
 }
 
+/** Where the machine stalls for seconds, nobody stops waiting for a connection, a row or an answer. */
+export const patience = {
+  connectionWaitMs: 20_000,
+  statementTimeoutMs: 20_000,
+  lockTimeoutMs: 10_000,
+  idleInTransactionTimeoutMs: 60_000,
+};
+
 export async function openFixture(
   options: { connections?: number; place?: TestDatabase; mailer?: Mailer } = {},
 ): Promise<Fixture> {
   const test = options.place ?? (await testDatabase(billingService));
-  const database = test.open('billing', options.connections === undefined ? {} : { max: options.connections });
+  const most = options.connections === undefined ? {} : { max: options.connections };
+  const database = test.open('billing', { ...patience, ...most });
   let now = start;
   const peers = new Peers();
   const context: Context = {
@@ -76,7 +85,7 @@ export async function openFixture(
   };
   return {
     ...{ test, database, context, peers },
-    another: () => ({ ...context, database: test.open('billing') }),
+    another: () => ({ ...context, database: test.open('billing', patience) }),
     at(time) {
       now = new Date(time);
     },
