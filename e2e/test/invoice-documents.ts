@@ -1,5 +1,6 @@
 import { type Api, type Constellation, waitUntil } from '@eligo/testkit';
 import { expect, it } from 'vitest';
+import { advanceClock } from '../src/advance-clock.ts';
 import { type Json, record, records, text } from '../src/records.ts';
 import { make, newCard, newCustomer, type Shop } from '../src/shop.ts';
 
@@ -54,8 +55,7 @@ export function invoiceDocumentTests(stack: () => Stack): void {
     for (const fact of ['Invoice from', 'Ada Lovelace', '1 × Towels', '$19.00', '$7.00', '$26.00', 'ending in 0072']) {
       expect(first).toContain(fact);
     }
-    const advance = (frozen_time: string) =>
-      api.ok('POST', `/v1/test_helpers/test_clocks/${clock}/advance`, { body: { test_clock: { frozen_time } } });
+    const advance = async (time: string) => expect((await advanceClock(api, clock, time)).status).toBe(200);
     await advance('2030-02-01T00:00:00Z');
     await advance('2030-02-15T00:00:00Z');
     await api.ok('PATCH', `/v1/subscriptions/${text(sold, 'subscription')}`, {

@@ -1,6 +1,7 @@
 import type { Constellation } from '@eligo/testkit';
 import type { Browser, Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
+import { advanceClock } from '../src/advance-clock.ts';
 import { type CheckoutTab, desktop, numbers, openCheckoutTab, phone } from '../src/browser/checkout-tab.ts';
 import { type Json, record, records, text } from '../src/records.ts';
 import { make, newCard, newCustomer, type Shop } from '../src/shop.ts';
@@ -41,9 +42,7 @@ export function invoicePageTests(stack: () => Stack): void {
       ...{ customer, trial_period_days: 14, default_payment_method: await newCard(api(), customer, card) },
       items: items.map((price) => ({ price: text(price, 'price_id'), quantity: 1 })),
     });
-    await api().post(`/v1/test_helpers/test_clocks/${clock}/advance`, {
-      test_clock: { frozen_time: '2030-02-14T00:00:00Z' },
-    });
+    await advanceClock(api(), clock, '2030-02-14T00:00:00Z');
     const invoice = async () =>
       records((await api().get(`/v1/invoices?customer=${customer}`)).body, 'invoices')[0] as Json;
     return { id: text(subscription, 'subscription_id'), invoice, url: text(await invoice(), 'hosted_invoice_url') };
