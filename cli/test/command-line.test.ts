@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
-import { type Constellation, startConstellation } from '@eligo/testkit';
+import { type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { runCommandLine } from '../src/index.ts';
 
@@ -112,7 +112,7 @@ it('issues a key with scopes, rolls it with an overlap, and revokes the old one'
   expect(second).toMatchObject({ mode: 'test', scopes: ['prices_read', 'files_read'] });
   expect([await listPrices(first.api_key), await listPrices(second.api_key)]).toEqual([200, 200]);
   await json('keys', 'revoke', String(first.key_id));
-  await vi.waitUntil(async () => (await listPrices(first.api_key)) === 401, { timeout: 5_000, interval: 50 });
+  await waitUntil(async () => (await listPrices(first.api_key)) === 401);
   expect(await listPrices(second.api_key)).toBe(200);
   const { keys } = await json('keys', 'list', '--account', String(account));
   expect(keys).toHaveLength(4);
@@ -126,14 +126,11 @@ it('causes an event by what it follows from, and delivers it again when asked', 
   const { session } = await json('trigger', 'checkout.session.completed');
   const found = await constellation.api().get(`/v1/checkout/sessions/${session}`);
   expect(found.body).toMatchObject({ checkout_session: { status: 'complete' } });
-  const event = await vi.waitUntil(
-    async () => {
-      const { body } = await constellation.api().get('/v1/events?limit=100');
-      const events = (body.events ?? []) as { event_id: string; event_type: string }[];
-      return events.find(({ event_type: type }) => type === 'checkout.session.completed');
-    },
-    { timeout: 10_000, interval: 100 },
-  );
+  const event = await waitUntil(async () => {
+    const { body } = await constellation.api().get('/v1/events?limit=100');
+    const events = (body.events ?? []) as { event_id: string; event_type: string }[];
+    return events.find(({ event_type: type }) => type === 'checkout.session.completed');
+  });
   await expect(json('webhooks', 'replay', event.event_id)).resolves.toEqual({
     event_id: event.event_id,
     event_type: 'checkout.session.completed',

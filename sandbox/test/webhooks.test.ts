@@ -73,7 +73,7 @@ test('what is refused is sent again, also by the sandbox that is started next', 
   await first.stop();
   receiver.answer = 204;
   await newSandbox(home);
-  await expect.poll(() => receiver.received.length, { timeout: 5_000 }).toBe(2);
+  await expect.poll(() => receiver.received.length).toBe(2);
   expect(receiver.received[1]?.body).toBe(receiver.received[0]?.body);
 });
 
