@@ -1,4 +1,5 @@
-import { type Db, type Page, readPage, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { type Db, type Page, readPage, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
+import type { TurnPlace } from '@eligo/service';
 import type { Clock } from '@eligo/values';
 import type { TestClock } from '../domain/test-clock.ts';
 
@@ -38,6 +39,27 @@ const remove = scoped(
   'test_clocks.delete',
   `update test_clocks set deleted_at = $4 where account_id = $1 and test_mode = $2 and id = $3 and deleted_at is null`,
 );
+
+const selectAccounts = unscoped<{ account_id: string; test_mode: boolean }>(
+  'test_clocks.turns',
+  'select account_id, test_mode from advancing_clock_turns($1, $2, $3)',
+);
+const selectAdvancing = scoped<{ id: string }>(
+  'test_clocks.advancing',
+  `select id from test_clocks
+   where account_id = $1 and test_mode = $2 and status = 'advancing' and deleted_at is null and id > $3 order by id limit $4`,
+);
+
+/** The accounts after a place that have a clock with more to do, at most `most`. */
+export async function accountsWithAdvancingClocks(db: Db, after: TurnPlace, most: number): Promise<Scope[]> {
+  const rows = await db.rows(selectAccounts, null, [after.accountId, after.testMode, most]);
+  return rows.map((row) => ({ accountId: row.account_id, testMode: row.test_mode }));
+}
+
+/** The clocks of an account behind one that have more to do, at most `most`. */
+export async function advancingClocks(db: Db, scope: Scope, after: string, most: number): Promise<string[]> {
+  return (await db.rows(selectAdvancing, scope, [after, most])).map(({ id }) => id);
+}
 
 /** The clock, unless it was deleted. */
 export async function findTestClock(db: Db, scope: Scope, id: string): Promise<TestClock | undefined> {
