@@ -23,6 +23,8 @@ export interface ResolvedCart {
   readonly lines: readonly ResolvedLine[];
   readonly shippingRate: ShippingRate | undefined;
   readonly discounts: readonly ResolvedDiscount[];
+  /** Whether a discount is possible only once the reservations that the cart takes the place of are released. */
+  readonly needsRelease: boolean;
 }
 
 /**
@@ -65,6 +67,7 @@ export async function resolveCart(context: Context, asker: Asker, cart: Cart): P
     lines: await withEligibility(context, asker, known, cart.at),
     shippingRate: records.shippingRate,
     discounts,
+    needsRelease: discounts.some(({ needsRelease }) => needsRelease),
   };
 }
 

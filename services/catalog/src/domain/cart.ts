@@ -34,6 +34,8 @@ export interface Cart {
   readonly at: Date;
   /** Whether ActivateInline is going to be called for coupon_data, too, so that its coupons can wait for it. */
   readonly activatesCoupons: boolean;
+  /** Reservations that are released before this session reserves, so that what they hold of limits counts as free. */
+  readonly inPlaceOf: readonly string[];
   readonly places: CartPlaces;
 }
 

@@ -44,6 +44,7 @@ export function cartHandlers(context: Context): Implementation<typeof CatalogSer
         customerId: request.customerId ?? null,
         at: timeOrNow(request.atMs),
         activatesCoupons: request.activatesCoupons,
+        inPlaceOf: request.inPlaceOf,
         places,
       });
       return cartMessage(cart, testMode);
@@ -108,6 +109,7 @@ function plainCart({ priceIds, shippingRateId }: PlainCart, at: Date): Cart {
     customerId: null,
     at,
     activatesCoupons: false,
+    inPlaceOf: [],
     places: cartPlaces([]),
   };
 }
@@ -135,6 +137,7 @@ function cartMessage(cart: ResolvedCart, testMode: boolean): ResolvedCartMessage
     discounts: cart.discounts.map(({ coupon, promoCodeId }) =>
       messageOf(ResolvedDiscountSchema, { coupon: couponMessage(coupon, testMode), promoCodeId }),
     ),
+    needsRelease: cart.needsRelease,
   });
 }
 

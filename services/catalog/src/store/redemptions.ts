@@ -1,4 +1,4 @@
-import { type Scope, scoped, type Tx } from '@eligo/postgres';
+import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
 
 export type RedemptionState = 'reserved' | 'final' | 'released';
 
@@ -23,6 +23,11 @@ export async function claimRedemption(
 /** The session's redemption, locked until the transaction ends. */
 export function lockRedemption(tx: Tx, scope: Scope, sessionId: string): Promise<Redemption | undefined> {
   return tx.row(lock, scope, [sessionId]);
+}
+
+/** What these sessions and entered discounts hold of the limits now: those that are reserved. */
+export function findReserved(db: Db, scope: Scope, sessionIds: readonly string[]): Promise<Redemption[]> {
+  return db.rows(reserved, scope, [sessionIds]);
 }
 
 /** Moves a reserved redemption on. Zero rows mean that it had moved before. */
@@ -78,6 +83,11 @@ const lock = scoped<Redemption>(
   'redemptions.lock',
   `select state, coupon_ids as "couponIds", promo_code_ids as "promoCodeIds" from redemptions
    where ${ofScope} and session_id = $3 for update`,
+);
+const reserved = scoped<Redemption>(
+  'redemptions.reserved',
+  `select state, coupon_ids as "couponIds", promo_code_ids as "promoCodeIds" from redemptions
+   where ${ofScope} and session_id = any($3::text[]) and state = 'reserved'`,
 );
 const settle = scoped(
   'redemptions.settle',

@@ -39,6 +39,7 @@ import { activateInline, hasInlineParts, keepActivation } from './inline-parts.t
 import { forgetReservation, reserveForSession } from './reserve-redemptions.ts';
 import { type GivenCart, resolveCart } from './resolve-cart.ts';
 import { runCatalogTask } from './run-catalog-task.ts';
+import { isWrittenMeanwhile } from './written-meanwhile.ts';
 
 export interface SessionRequest {
   readonly terms: SessionTerms;
@@ -60,8 +61,8 @@ export async function createSession(context: Context, call: Call, request: Sessi
       const created = await createOnce(context, call, request, query);
       if (created !== undefined) return created;
     } catch (error) {
-      const refused = { query, requestHash: key?.requestHash, discounts: request.cart.discounts };
-      if (attempt > 0 || !(await givesBackRedemptions(context, call, error, refused))) throw error;
+      const asked = { query, requestHash: key?.requestHash };
+      if (attempt > 0 || !(await isWrittenMeanwhile(context, call.scope, error, asked))) throw error;
     }
   }
   throw keyInUse();
@@ -85,7 +86,10 @@ async function createOnce(
   const at = facts.customer?.frozenTime ?? context.clock.now();
   refusePastTimes(terms, at);
   const id = newId('checkout_session');
-  const { cart, shipping } = await resolveCart(context, call, id, request.cart, terms.customerId, at);
+  const replaced = facts.earlier?.status === 'open' ? facts.earlier : undefined;
+  const inPlaceOf = [replaced?.sessionId, replaced?.enteredDiscountId].filter((held) => typeof held === 'string');
+  const resolved = await resolveCart(context, call, id, request.cart, terms.customerId, at, inPlaceOf);
+  const { cart, shipping, needsRelease } = resolved;
   const details = {
     ...terms.details,
     ...(shipping === undefined ? {} : { shipping }),
@@ -101,6 +105,8 @@ async function createOnce(
   // Before its coupons are redeemed and its inline products become active.
   if (isChargedAtOnce(rows.session)) refuseTooSmall(rows.session.amountTotalCents);
 
+  // Only now that nothing else refuses the new cart: a refused one leaves the old one open.
+  if (needsRelease && !(await givesBackRedemptions(context, call, replaced?.sessionId ?? ''))) return undefined;
   const reserved = await reserveForSession(context, call, rows.session, request.cart.discounts, at);
   const isInline = hasInlineParts(request.cart);
   const written = await writeOrGiveBack(context, call, rows, { key, earlier: facts.earlier, reserved, isInline });

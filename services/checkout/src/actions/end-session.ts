@@ -85,13 +85,18 @@ export async function expireIfDue(
 }
 
 /**
- * Expires the session that another one takes the place of, in the transaction that writes that one. One that is open no more stays as it is. Throws `lock_timeout`
- * while money of the session is moving.
+ * Expires the session that another one takes the place of, and returns it as it then is. One that is open no more stays as it is. Throws `lock_timeout` while money of
+ * the session is moving.
  */
-export async function expireReplaced(needs: Pick<Needs, 'clock'>, tx: Tx, scope: Scope, id: string): Promise<void> {
+export async function expireReplaced(
+  needs: Pick<Needs, 'clock'>,
+  tx: Tx,
+  scope: Scope,
+  id: string,
+): Promise<Session | undefined> {
   const session = await lockSession(tx, scope, id);
-  if (session?.status !== 'open') return;
-  if ((await endSession(needs, tx, scope, session, 'expired')) === undefined) refuseWhileCharging();
+  if (session?.status !== 'open') return session;
+  return (await endSession(needs, tx, scope, session, 'expired')) ?? refuseWhileCharging();
 }
 
 /** Thrown to take back what was prepared for an end that must wait. */

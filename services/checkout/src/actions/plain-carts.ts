@@ -17,7 +17,7 @@ export interface CartToPrice {
 /** What a cart is priced from. */
 export type CartRequest = Pick<
   ResolveCartRequest,
-  'sessionId' | 'lines' | 'discounts' | 'atMs' | 'bodyPath' | 'activatesCoupons'
+  'sessionId' | 'lines' | 'discounts' | 'atMs' | 'bodyPath' | 'activatesCoupons' | 'inPlaceOf'
 > &
   Partial<Pick<ResolveCartRequest, 'shippingRateId' | 'customerId'>>;
 

@@ -13,9 +13,11 @@ export async function appendRedemptionsEnd(
   session: Session,
   redemptions: 'finalize' | 'release',
 ): Promise<void> {
-  const given = session.discounts.filter(({ enteredCode }) => enteredCode === null);
-  if (given.length > 0) await insertCatalogTask(tx, scope, session.id, redemptions);
-  for (const { id, enteredCode } of session.discounts) {
-    if (enteredCode !== null) await insertCatalogTask(tx, scope, id, redemptions);
-  }
+  for (const id of reservationsOf(session)) await insertCatalogTask(tx, scope, id, redemptions);
+}
+
+/** The ids that the session's redemptions are counted under. */
+export function reservationsOf({ id, discounts }: Pick<Session, 'id' | 'discounts'>): string[] {
+  const entered = discounts.filter(({ enteredCode }) => enteredCode !== null);
+  return [...(discounts.length > entered.length ? [id] : []), ...entered.map((discount) => discount.id)];
 }

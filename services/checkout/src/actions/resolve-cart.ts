@@ -33,7 +33,13 @@ export async function resolveCart(
   given: GivenCart,
   customerId: string | null,
   at: Date,
-): Promise<{ cart: ResolvedCart; shipping: { shippingRateId?: string; displayName?: string } | undefined }> {
+  inPlaceOf: readonly string[] = [],
+): Promise<{
+  cart: ResolvedCart;
+  shipping: { shippingRateId?: string; displayName?: string } | undefined;
+  /** Whether a coupon or code can be redeemed only once the reservations of `inPlaceOf` are released. */
+  needsRelease: boolean;
+}> {
   refuseDiscountsWithoutLines(given);
   const rateId =
     given.shipping !== undefined && 'shippingRateId' in given.shipping ? given.shipping.shippingRateId : undefined;
@@ -48,6 +54,7 @@ export async function resolveCart(
     atMs: BigInt(at.getTime()),
     bodyPath: ['body', 'checkout_session'],
     activatesCoupons: true,
+    inPlaceOf: [...inPlaceOf],
     ...(rateId === undefined ? {} : { shippingRateId: rateId }),
     ...(customerId === null ? {} : { customerId }),
   };
@@ -57,7 +64,8 @@ export async function resolveCart(
   const discounts = given.discounts.map((_, i) => resolvedDiscount(answer?.discounts[i], i));
   refuseLargeTexts(lines);
   refuseLargeCoupons(discounts);
-  return { cart: { lines, discounts, shippingCents, taxCents: given.taxCents, fees: given.fees }, shipping };
+  const cart = { lines, discounts, shippingCents, taxCents: given.taxCents, fees: given.fees };
+  return { cart, shipping, needsRelease: answer?.needsRelease === true };
 }
 
 // It would apply to no line, and still use up a redemption (decisions 14.14). The catalog is not asked, so that it makes no inline coupon.

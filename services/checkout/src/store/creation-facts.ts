@@ -17,7 +17,13 @@ export interface CreationFacts {
     | undefined;
   /** The last session that was created under the key. */
   readonly earlier:
-    | { readonly requestHash: Buffer; readonly sessionId: string; readonly status: SessionStatus }
+    | {
+        readonly requestHash: Buffer;
+        readonly sessionId: string;
+        readonly status: SessionStatus;
+        /** The discount of the code that its shopper entered. */
+        readonly enteredDiscountId: string | null;
+      }
     | undefined;
 }
 
@@ -63,7 +69,12 @@ function factsOfRow(row: FactsRow): CreationFacts {
     earlier:
       row.request_hash === null || row.session_id === null || row.status === null
         ? undefined
-        : { requestHash: row.request_hash, sessionId: row.session_id, status: row.status },
+        : {
+            requestHash: row.request_hash,
+            sessionId: row.session_id,
+            status: row.status,
+            enteredDiscountId: row.entered_discount_id,
+          },
   };
 }
 
@@ -81,12 +92,13 @@ interface FactsRow extends ProcessorAccountRow {
   readonly request_hash: Buffer | null;
   readonly session_id: string | null;
   readonly status: SessionStatus | null;
+  readonly entered_discount_id: string | null;
 }
 
 const selectFacts = scoped<FactsRow>(
   'sessions.creation_facts',
   `select c.id as customer_id, c.email as customer_email, t.id as test_clock_id, t.frozen_time, p.id as payment_method_id,
-     p.customer_id as payment_method_customer_id, p.off_session, p.processor, p.processor_account, k.request_hash, k.session_id, s.status
+     p.customer_id as payment_method_customer_id, p.off_session, p.processor, p.processor_account, k.request_hash, k.session_id, s.status, s.entered_discount_id
    from unnest($3::text[], $4::text[], $5::text[]) with ordinality wanted (customer_id, payment_method_id, key, place)
    left join checkout.customers c on c.account_id = $1 and c.test_mode = $2 and c.id = wanted.customer_id collate "C" and c.deleted_at is null
    left join checkout.test_clocks t on t.account_id = $1 and t.test_mode = $2 and t.id = c.test_clock_id

@@ -1,2 +1,0 @@
--- eligo: no-transaction
-drop index concurrently if exists test_clocks_advancing;
