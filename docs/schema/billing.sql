@@ -800,7 +800,7 @@ create policy account_scope on test_clocks for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 create policy finder_reads on test_clocks for select to eligo_finder
   using (true);
-CREATE INDEX test_clocks_advancing ON billing.test_clocks USING btree (account_id, test_mode, id) WHERE (status = 'advancing'::text);
+CREATE INDEX test_clocks_left ON billing.test_clocks USING btree (account_id, test_mode, id) WHERE ((status = 'advancing'::text) AND (deleted_at IS NULL));
 CREATE INDEX test_clocks_there ON billing.test_clocks USING btree (account_id, test_mode, id) WHERE (deleted_at IS NULL);
 CREATE TRIGGER guard_test_clock BEFORE UPDATE ON billing.test_clocks FOR EACH ROW EXECUTE FUNCTION guard_test_clock();
 grant insert, select, update on test_clocks to eligo_billing;
@@ -819,13 +819,35 @@ create policy account_scope on updated_cards for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 grant delete, insert, select, update on updated_cards to eligo_billing;
 
+CREATE OR REPLACE FUNCTION billing.advancing_clock_turns(after_account text, after_mode boolean, most integer)
+ RETURNS TABLE(account_id text, test_mode boolean)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+  with recursive turns as (
+    (select c.account_id, c.test_mode, 1 as turn from test_clocks c
+      where c.status = 'advancing' and c.deleted_at is null and (c.account_id, c.test_mode) > (after_account collate "C", after_mode)
+      order by c.account_id, c.test_mode limit 1)
+    union all
+    select n.account_id, n.test_mode, t.turn + 1 from turns t cross join lateral (
+      select c.account_id, c.test_mode from test_clocks c
+       where c.status = 'advancing' and c.deleted_at is null and (c.account_id, c.test_mode) > (t.account_id, t.test_mode)
+       order by c.account_id, c.test_mode limit 1) n
+     where t.turn < most
+  )
+  select t.account_id, t.test_mode from turns t
+$function$;
+alter function advancing_clock_turns(after_account text, after_mode boolean, most integer) owner to eligo_finder;
+grant execute on function advancing_clock_turns(after_account text, after_mode boolean, most integer) to eligo_billing;
+
 CREATE OR REPLACE FUNCTION billing.advancing_test_clocks(most integer)
  RETURNS TABLE(account_id text, test_mode boolean, id text)
  LANGUAGE sql
  STABLE SECURITY DEFINER
  SET search_path TO 'billing', 'pg_temp'
 AS $function$
-  select c.account_id, c.test_mode, c.id from test_clocks c where c.status = 'advancing' order by c.id limit most
+  select c.account_id, c.test_mode, c.id from test_clocks c where c.status = 'advancing' and c.deleted_at is null order by c.id limit most
 $function$;
 alter function advancing_test_clocks(most integer) owner to eligo_finder;
 grant execute on function advancing_test_clocks(most integer) to eligo_billing;
