@@ -29,7 +29,7 @@ export interface Fixture {
   readonly log: string[];
   readonly admin: TestDatabase['admin'];
   readonly refunds: Client<typeof RefundsService>;
-  /** A call of the gateway for this account, with the time of one that moves money. */
+  /** A call of the gateway for this account, with more time than one that moves money. */
   as(scope: Scope, features?: string[]): CallOptions;
   /** A session that was paid at the sandbox: at the account of new money unless another is named. */
   paid(scope: Scope, payments: Payments, at?: ProcessorAccount): Promise<PaidSession>;
@@ -92,8 +92,11 @@ export async function openFixture(options: { place?: TestDatabase } = {}): Promi
     ...{ service: 'refunds', level: 'warn' as const },
     destination: { write: (line) => log.push(line) },
   });
+  // No stall of the machine ends a wait: neither for a connection or a lock, nor for an answer.
+  const patience = { statementTimeoutMs: 30_000, lockTimeoutMs: 20_000 };
   const build = () =>
     buildService(refundsService, {
+      database: place.open('refunds', { max: 10, ...patience }),
       environment: {
         ELIGO_ENV: 'test',
         REFUNDS_DATABASE_URL: place.urlOf('refunds'),
@@ -102,7 +105,6 @@ export async function openFixture(options: { place?: TestDatabase } = {}): Promi
         ELIGO_SERVICE_PUBLIC_KEYS: JSON.stringify(keys.publicKeys),
         ELIGO_SANDBOX_URL: sandbox.url,
         ELIGO_SANDBOX_KEY: secretKey,
-        DATABASE_CONNECTIONS: '10',
       },
       transportTo: () => inProcessTransport(checkoutServer, { encode: true }),
       grpc: false,
@@ -113,7 +115,7 @@ export async function openFixture(options: { place?: TestDatabase } = {}): Promi
   const connect = () => client(RefundsService, inProcessTransport(service.server, { encode: true }), gateway);
   const made: { -readonly [Key in keyof Fixture]: Fixture[Key] } = {
     ...{ service, checkout, log, admin: place.admin, refunds: connect() },
-    as: (scope, features = []) => ({ caller: gateway.callerFor({ ...scope, features }), timeoutMs: 9_200 }),
+    as: (scope, features = []) => ({ caller: gateway.callerFor({ ...scope, features }), timeoutMs: 25_000 }),
     paid: (scope, payments, at) => pay(processors, checkout, scope, payments, at),
     async fault(fault) {
       // What an earlier test armed and nobody ran into must not hit this one.

@@ -181,7 +181,7 @@ describe('a processor that does not answer', () => {
     await on.fault({ call: 'refunds.create', kind: 'drop_after' });
     const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
     const id = refund?.refundId ?? '';
-    await waitUntil(async () => (await on.admin(unknownAttempts, [id])).length === 1, { withinMs: 20_000 });
+    await waitUntil(async () => (await on.admin(unknownAttempts, [id])).length === 1);
     await on.admin(
       `update refunds.refund_attempts set first_sent_at = first_sent_at - interval '23 hours' where refund_id = $1`,
       [id],
@@ -204,7 +204,7 @@ describe('a processor that responds again after its circuit breaker was open', (
     await untilStatus(on, scope, handled, 'succeeded');
     await on.fault({ call: 'refunds.create', kind: 'drop_before' });
     const id = await refundOf(waits);
-    await waitUntil(async () => (await on.admin(unknownAttempts, [id])).length === 1, { withinMs: 20_000 });
+    await waitUntil(async () => (await on.admin(unknownAttempts, [id])).length === 1);
     await on.admin(
       `update refunds.refund_attempts set next_check_at = now() + interval '5 minutes' where refund_id = $1`,
       [id],
@@ -230,7 +230,7 @@ describe('a processor that responds again after its circuit breaker was open', (
     const failing = await Promise.all(Array.from({ length: 12 }, () => on.paid(scope, { hsa: 2_000 })));
     await on.fault({ call: 'refunds.create', kind: 'drop_before', times: 12 });
     await Promise.all(failing.map(refundOf));
-    await waitUntil(async () => (await settled())?.refund === 'accepted', { withinMs: 10_000, what: 'the refund' });
+    await waitUntil(async () => (await settled())?.refund === 'accepted', { what: 'the refund' });
     expect(await settled()).toEqual({ event: 'handled', refund: 'accepted' });
     expect(await on.atProcessor(waits)).toMatchObject([{ amount: 2_000 }]);
   });

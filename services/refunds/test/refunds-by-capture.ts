@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { carryOutAttempt } from '../src/actions/carry-out-attempt.ts';
 import { defaultBudgets } from '../src/budgets.ts';
 import type { Context } from '../src/context.ts';
-import { type Fixture, someScope } from './fixture.ts';
+import { type Fixture, someScope, untilStatus } from './fixture.ts';
 
 const unknownAttempts = `select 1 from refunds.refund_attempts where refund_id = $1 and status = 'unknown'`;
 
@@ -67,7 +67,9 @@ export function refundByCaptureTests(on: () => Fixture): void {
       const scope = someScope();
       const session = await on().paid(scope, { hsa: 2_000 });
       const instruction = { amountCents: 600n };
-      await on().refunds.refundSession({ sessionId: session.id, instruction }, on().as(scope));
+      const { refund } = await on().refunds.refundSession({ sessionId: session.id, instruction }, on().as(scope));
+      // Else a fault that the next test arms may hit this one's call to the processor.
+      await untilStatus(on(), scope, refund?.refundId ?? '', 'succeeded');
       const copied = on().admin(
         `insert into refunds.refund_items (account_id, test_mode, refund_id, payment_intent_id, position, payment_method_id, charge_id,
          processor_intent_id, amount_cents, status, captures)
