@@ -14,7 +14,7 @@ it('ends without a word when its reader has had enough, as head does', async () 
   child.stderr.on('data', (data: Buffer) => {
     said += data.toString();
   });
-  const [code, signal] = await once(child, 'exit');
+  const [code, signal] = await once(child, 'close');
   expect({ code, signal, said }).toEqual({ code: 0, signal: null, said: '' });
 });
 
