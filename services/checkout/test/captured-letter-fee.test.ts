@@ -201,7 +201,7 @@ describe('the letter fee of a session that is paid anew after a denied letter', 
     await ends(session, 'refunded', 4_000, [{ ...feeOf(session, 1_000), reason: 'letter_denied', subject }]);
   });
 
-  it('is refunded to that card also while the rest of its hold is still to be voided [D14.101, D14.172, D14.179]', async () => {
+  it('is refunded to that card also while the rest of its hold is still to be voided, by Eligo alone [REF-4, D14.101, D14.172, D14.179]', async () => {
     const session = await reopened('manual');
     await letters.pay(session, await twoCards());
     await capture(session, await fixture.prices(session), [4_500, 1_000, 0], false);
@@ -210,10 +210,14 @@ describe('the letter fee of a session that is paid anew after a denied letter', 
     expect(other).toMatchObject({ status: 'requires_capture', amountReceivedCents: 4_500 });
     const subject = { case: 'paymentIntentId', value: other?.id };
     await ends(session, 'refunded', 5_500, [{ ...feeOf(session, 1_500), reason: 'letter_denied', subject }]);
-    const reserved = await reserveRefund(fixture.context, fixture.scope, {
-      ...{ refundId: `fre_${session.id}`, sessionId: null, paymentIntentId: other?.id ?? '', features: [] },
-      ...{ preview: false, instruction: { amount: cents(1_500), atMost: true, entries: [], methods: [] } },
-    });
+    const reserve = (askedByPartner: boolean, refundId = `fre_${session.id}`) =>
+      reserveRefund(fixture.context, fixture.scope, {
+        ...{ refundId, sessionId: null, paymentIntentId: other?.id ?? '', features: [], askedByPartner },
+        ...{ preview: false, instruction: { amount: cents(1_500), atMost: true, entries: [], methods: [] } },
+      });
+    // A partner refunds a payment intent once it has succeeded.
+    await expect(reserve(true, `fre_2${session.id}`)).rejects.toMatchObject({ code: 'payment_intent_not_succeeded' });
+    const reserved = await reserve(false);
     expect(reserved.cards).toMatchObject([{ intent: { id: other?.id }, amountCents: 1_500 }]);
     await fixture.sweepAll();
     expect((await cardsOf(session)).other).toMatchObject({ status: 'succeeded', amountRefundedCents: 1_500 });

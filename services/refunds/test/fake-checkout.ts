@@ -57,6 +57,8 @@ export class FakeCheckout {
   readonly closed = new Set<string>();
   readonly #late: (() => unknown)[] = [];
   readonly #nonsense = new Set<string>();
+  /** Of each refund, whether its reservation said that a partner asks. */
+  readonly askedByPartner = new Map<string, boolean>();
   #trouble: Trouble[] = [];
 
   /** Knows this session from now on. */
@@ -158,7 +160,8 @@ export class FakeCheckout {
     return done;
   }
 
-  #reserve({ refundId, subject, instruction, preview }: ReserveRefundRequest, call: Call) {
+  #reserve({ refundId, subject, instruction, preview, askedByPartner }: ReserveRefundRequest, call: Call) {
+    this.askedByPartner.set(refundId, askedByPartner);
     const isNew = !this.reservations.has(refundId);
     if (isNew && (instruction?.methods.length ?? 0) > 0 && !call.caller.features.includes('refund_payment_methods')) {
       throw new Failure('payment_method_allocation_not_enabled');

@@ -55,6 +55,21 @@ describe("billing's word that money is to be returned", () => {
     expect(await on.atProcessor(session)).toMatchObject([{ amount: 450 }]);
   });
 
+  it('is told to checkout as no request of a partner: only such a one has to wait until its payment has succeeded [REF-4]', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000 });
+    const consumer = refundCommands({ wake: () => undefined } as Partial<Context> as Context);
+    await handleOnce(on.service.database, consumer.consumer, command(scope, session.id, 'cancel:1'), consumer.handle);
+    await on.sweep();
+    await on.refunds.refundSession({ sessionId: session.id, instruction: { amountCents: 700n } }, on.as(scope));
+    const { refunds } = await on.refunds.listRefunds({}, on.as(scope));
+    const told = refunds.map(({ refundId, amountCents }) => [amountCents, on.checkout.askedByPartner.get(refundId)]);
+    expect(told).toEqual([
+      [700n, true],
+      [450n, false],
+    ]);
+  });
+
   it('waits while the session is busy, and ends when checkout refuses it', async () => {
     const scope = someScope();
     const session = await on.paid(scope, { hsa: 500 });

@@ -22,6 +22,8 @@ export interface RefundReservation {
   readonly instruction: RefundInstruction;
   readonly features: readonly string[];
   readonly preview: boolean;
+  /** Whether a partner asks, and not a command of Eligo's. */
+  readonly askedByPartner?: boolean;
 }
 
 /** A reservation with its request's context, in which its events are encoded. */

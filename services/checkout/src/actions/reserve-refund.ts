@@ -78,9 +78,10 @@ async function reserve(
   const { refunded, standing } = subject;
   const session = refunded?.session;
   if (sessionId !== null && session === undefined) throw new Failure('checkout_session_not_found');
-  if (intent !== undefined && !isRefundable(intent, session)) throw new Failure('payment_intent_not_succeeded');
-
   if (standing.isReserved) return answerEarlier(tx, scope, refundId, subject);
+  if (intent !== undefined && !isRefundable(intent, session, reservation)) {
+    throw new Failure('payment_intent_not_succeeded');
+  }
   // No client waits for a call that comes after its id was closed.
   if (standing.isClosed && !reservation.preview) throw new Failure('conflict');
   // Only now: what was reserved while the account had the feature is answered all the same, or it would never be given back.
@@ -102,9 +103,14 @@ async function reserve(
   return reserved;
 }
 
-// Of a session that is complete, the rest of a hold is only to be voided: Eligo refunds a letter fee to one of two cards at that moment.
-function isRefundable({ status, amountReceivedCents }: PaymentIntent, session: Session | undefined): boolean {
+// Of a session that is complete, the rest of a hold is only to be voided: Eligo refunds a letter fee to one of two cards at that moment. A partner waits for that.
+function isRefundable(
+  { status, amountReceivedCents }: PaymentIntent,
+  session: Session | undefined,
+  { askedByPartner = false }: RefundReservation,
+): boolean {
   if (status === 'succeeded') return true;
+  if (askedByPartner) return false;
   return status === 'requires_capture' && amountReceivedCents > 0 && session?.status === 'complete';
 }
 

@@ -125,6 +125,7 @@ export function chargingHandlers(context: Context): Implementation<typeof Checko
         instruction: refundInstructionOf(request.instruction),
         features: caller.features,
         preview: request.preview,
+        askedByPartner: request.askedByPartner,
       });
       const [first] = reserved.cards;
       return {

@@ -19,6 +19,7 @@ export async function previewRefund(
         refundId: newId('refund'),
         subject: subjectField(subject),
         preview: true,
+        askedByPartner: true,
         ...(instruction === undefined ? {} : { instruction }),
       },
       call,

@@ -28,6 +28,7 @@ export async function reserveRefund(
         refundId: refund.refundId,
         subject: subjectField(refund.subject),
         instruction: fromBinary(RefundInstructionSchema, refund.instruction),
+        askedByPartner: refund.operationId === null,
       },
       { ...call, timeoutMs: timeOf(call, budgets.checkoutMs) },
     );
