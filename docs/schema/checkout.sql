@@ -225,6 +225,7 @@ create policy finder_reads on customers for select to eligo_finder
 create policy own_rows on customers for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX customers_by_email ON checkout.customers USING btree (account_id, test_mode, email, id) WHERE (deleted_at IS NULL);
+CREATE INDEX customers_there ON checkout.customers USING btree (account_id, test_mode, id) WHERE (deleted_at IS NULL);
 CREATE INDEX customers_without_processor ON checkout.customers USING btree (account_id, test_mode, id) WHERE ((processor IS NULL) AND (processor_customer_id IS NOT NULL));
 CREATE TRIGGER guard_processor_account BEFORE INSERT OR UPDATE OF processor, processor_account ON checkout.customers FOR EACH ROW EXECUTE FUNCTION guard_processor_account();
 grant delete, insert, select, update on customers to eligo_checkout;
@@ -1378,6 +1379,7 @@ CREATE INDEX sessions_by_email ON checkout.sessions USING btree (account_id, tes
 CREATE INDEX sessions_by_mode ON checkout.sessions USING btree (account_id, test_mode, mode, id);
 CREATE INDEX sessions_by_reference ON checkout.sessions USING btree (account_id, test_mode, client_reference_id, id) WHERE (client_reference_id IS NOT NULL);
 CREATE INDEX sessions_by_status ON checkout.sessions USING btree (account_id, test_mode, status, id);
+CREATE INDEX sessions_by_status_and_mode ON checkout.sessions USING btree (account_id, test_mode, status, mode, id);
 CREATE INDEX sessions_by_subscription ON checkout.sessions USING btree (account_id, test_mode, subscription_id, id) WHERE (subscription_id IS NOT NULL);
 CREATE INDEX sessions_disputed ON checkout.sessions USING btree (account_id, test_mode, id) WHERE (dispute_ids <> '{}'::text[]);
 CREATE INDEX sessions_due ON checkout.sessions USING btree (expires_at) WHERE ((status = 'open'::text) AND (test_clock_id IS NULL));
