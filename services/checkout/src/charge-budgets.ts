@@ -8,6 +8,8 @@ export interface ChargeBudgets {
   readonly settleMs: number;
   /** For all calls to the processor that one request makes. */
   readonly callMs: number;
+  /** How long the answer to a decision or a cancellation waits for the holds that are captured or voided with it; the sweeper finishes what takes longer. */
+  readonly soonMs: number;
   /** How long a claim lasts; longer than the call and its margin, or a live charge could be taken over. */
   readonly leaseMs: number;
   /** Kept between a call's end and its lease's. */
@@ -21,6 +23,7 @@ export const defaultBudgets: ChargeBudgets = {
   answerMs: 8_500,
   settleMs: 1_000,
   callMs: 6_000,
+  soonMs: 2_000,
   leaseMs: 30_000,
   marginMs: 2_000,
   // A crash costs a lease of 30 s and a restart, and a short outage a few checks within ten seconds of its end: what those interrupt is still charged. Who has waited for

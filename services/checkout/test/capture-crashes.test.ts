@@ -4,6 +4,7 @@ import type { Session } from '../src/domain/session.ts';
 import type { ChargeFailpoint } from '../src/failpoints.ts';
 import { type CaptureParts, type CapturesFixture, openCapturesFixture, refusal } from './captures-fixture.ts';
 import { faultMatrixTests } from './fault-matrix.ts';
+import { shortBudgets } from './fixture.ts';
 import { pageFaultTests } from './page-faults.ts';
 
 let fixture: CapturesFixture;
@@ -152,7 +153,8 @@ describe('a capture whose calls to the processor fail', () => {
     const session = await fixture.heldOnOneCard();
     // Longer than all calls of a request may take.
     await fixture.fault({ call: 'payment_intents.capture', kind: 'slow', delay_ms: 1_600, times: 1 });
-    expect(await refusal(fixture.capture(session, part))).toEqual([503, 'idempotency_key_in_use']);
+    const hurried = { ...fixture.context, budgets: shortBudgets };
+    expect(await refusal(fixture.capture(session, part, hurried))).toEqual([503, 'idempotency_key_in_use']);
     await fixture.sweepAll();
     await converges(session, part, 2_000);
   });

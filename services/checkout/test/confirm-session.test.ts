@@ -7,12 +7,11 @@ import { completeSession } from '../src/actions/complete-session.ts';
 import { confirmSession } from '../src/actions/confirm-session.ts';
 import { deleteCustomer } from '../src/actions/delete-customer.ts';
 import { cancelSession, expireSession } from '../src/actions/end-session.ts';
-import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { takePaymentLocks } from '../src/store/payment-locks.ts';
 import { loadSessionLines } from '../src/store/session-lines.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
-import { line, start } from './fixture.ts';
+import { line, shortBudgets, start } from './fixture.ts';
 
 let fixture: ChargingFixture;
 beforeAll(async () => {
@@ -192,12 +191,20 @@ describe('the same key', () => {
   it('is 503 idempotency_key_in_use while its request is in flight', async () => {
     const card = await fixture.card('hsa');
     const session = await fixture.mixedSession(card);
-    await fixture.fault({ call: 'payment_intents.confirm', kind: 'slow', delay_ms: 700, times: 1 });
-    const first = fixture.confirm(session, card, { key: 'in flight' });
-    await fixture.sending(session);
+    const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const waiting = fixture.contextWith((port) => ({
+      async confirmIntent(...call) {
+        asked.resolve();
+        await answered.promise;
+        return port.confirmIntent(...call);
+      },
+    }));
+    const first = fixture.confirm(session, card, { key: 'in flight' }, waiting);
+    await asked.promise;
     await expect(fixture.confirm(session, card, { key: 'in flight' })).rejects.toThrow(
       refusal('idempotency_key_in_use'),
     );
+    answered.resolve();
     expect((await first).session?.status).toBe('complete');
   });
 });
@@ -295,10 +302,11 @@ describe('every refusal', () => {
         attemptId: 'another',
         customerId: card.customerId,
         paymentMethodId: card.id,
-        leaseMs: 5_000,
+        leaseMs: 60_000,
       }),
     );
-    await expect(fixture.confirm(session, card, { key: 'held' })).rejects.toThrow(refusal('lock_timeout'));
+    const hurried = { ...fixture.context, budgets: shortBudgets };
+    await expect(fixture.confirm(session, card, { key: 'held' }, hurried)).rejects.toThrow(refusal('lock_timeout'));
     const left = await fixture.test.admin('select 1 from checkout.charge_attempts where subject_id = $1', [session.id]);
     expect(left).toEqual([]);
   });
@@ -336,65 +344,5 @@ describe('at once', () => {
       }
       expect(await fixture.charges(session)).toHaveLength(1);
     }
-  });
-});
-
-describe('an unknown outcome', () => {
-  const faults = ['error_before', 'error_after', 'drop_before', 'drop_after', 'in_progress'];
-
-  it.each(faults)(
-    '%s on the confirmation converges to one charge by a retry with the same key [CONF-5]',
-    async (kind) => {
-      const card = await fixture.card('hsa');
-      const session = await fixture.mixedSession(card);
-      await fixture.fault({ call: 'payment_intents.confirm', kind, times: 1 });
-      await expect(fixture.confirm(session, card, { key: kind })).rejects.toThrow(refusal('idempotency_key_in_use'));
-      await fixture.lapseLeases();
-      expect((await fixture.confirm(session, card, { key: kind })).session?.status).toBe('complete');
-      expect(await fixture.charges(session)).toHaveLength(1);
-    },
-  );
-
-  it.each([...faults, 'late'])(
-    '%s on the confirmation converges to one charge by the sweeper when the client gives up',
-    async (kind) => {
-      const card = await fixture.card('hsa');
-      const session = await fixture.mixedSession(card);
-      await fixture.fault({ call: 'payment_intents.confirm', kind, delay_ms: 300, times: 1 });
-      await expect(fixture.confirm(session, card)).rejects.toThrow(refusal('idempotency_key_in_use'));
-      await fixture.lapseLeases();
-      await sweepCharges(fixture.context);
-      expect((await loadSession(fixture.database, fixture.scope, session.id))?.status).toBe('complete');
-      expect(await fixture.charges(session)).toHaveLength(1);
-    },
-  );
-
-  it.each(['error_before', 'drop_after'])(
-    '%s on the creation holds no money, and the next use of the key makes it again',
-    async (kind) => {
-      const card = await fixture.card('hsa');
-      const session = await fixture.mixedSession(card);
-      await fixture.fault({ call: 'payment_intents.create', kind, times: 1 });
-      await expect(fixture.confirm(session, card, { key: `create ${kind}` })).rejects.toThrow(
-        refusal('idempotency_key_in_use'),
-      );
-      expect((await fixture.confirm(session, card, { key: `create ${kind}` })).session?.status).toBe('complete');
-      expect(await fixture.charges(session)).toHaveLength(1);
-    },
-  );
-
-  it('a late confirmation cannot charge after a decline was settled', async () => {
-    const card = await fixture.card('insufficient_funds');
-    const session = await fixture.mixedSession(card);
-    await fixture.fault({ call: 'payment_intents.confirm', kind: 'late', delay_ms: 500, times: 1 });
-    await expect(fixture.confirm(session, card, { key: 'late decline' })).rejects.toThrow(
-      refusal('idempotency_key_in_use'),
-    );
-    await fixture.lapseLeases();
-    await expect(fixture.confirm(session, card, { key: 'late decline' })).rejects.toMatchObject({ status: 402 });
-    const good = await fixture.card('hsa', { customerId: card.customerId });
-    expect((await fixture.confirm(session, good)).session?.status).toBe('complete');
-    const charged = (await fixture.charges(session)).filter((charge) => charge.status === 'succeeded');
-    expect(charged).toHaveLength(1);
   });
 });

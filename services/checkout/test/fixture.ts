@@ -23,7 +23,7 @@ import { openChargeGroups } from '../src/actions/charge-groups.ts';
 import { createSession, openCreationFacts, openNewSessions } from '../src/actions/create-session.ts';
 import { openPaymentTurns } from '../src/actions/payment-turn.ts';
 import { openPlainCarts } from '../src/actions/plain-carts.ts';
-import type { ChargeBudgets } from '../src/charge-budgets.ts';
+import { type ChargeBudgets, defaultBudgets } from '../src/charge-budgets.ts';
 import type { Context } from '../src/context.ts';
 import type { Session } from '../src/domain/session.ts';
 import type { ChargeFailpoint } from '../src/failpoints.ts';
@@ -63,20 +63,30 @@ export interface FixtureOptions {
   readonly budgets?: Partial<ChargeBudgets>;
 }
 
-// Short ones, so that a test meets their ends.
-const testBudgets: ChargeBudgets = {
+/**
+ * So short that a test meets their ends. All others have the budgets of production, and `patience` at the database: where the machine stalls for seconds, no call is
+ * cut off, no lease lapses, and nobody stops waiting for a connection or a row.
+ */
+export const shortBudgets: ChargeBudgets = {
   lockMs: 1_000,
   answerMs: 3_000,
   settleMs: 500,
   callMs: 1_500,
+  soonMs: 2_000,
   leaseMs: 4_000,
   marginMs: 500,
   confirmMs: 60_000,
 };
+const patience = {
+  connectionWaitMs: 20_000,
+  statementTimeoutMs: 20_000,
+  lockTimeoutMs: 10_000,
+  idleInTransactionTimeoutMs: 60_000,
+};
 
 export async function openFixture(options: FixtureOptions = {}): Promise<Fixture> {
   const test = options.test ?? (await testDatabase(checkoutService));
-  const database = test.open('checkout', { max: 10, ...options.pool });
+  const database = test.open('checkout', { max: 10, ...patience, ...options.pool });
   const scope: Scope = { accountId: options.accountId ?? newId('account'), testMode: true };
   let now = start;
   const clock = {
@@ -89,7 +99,7 @@ export async function openFixture(options: FixtureOptions = {}): Promise<Fixture
   const call = callIn(scope);
   const charges = {
     ...{ database, clock },
-    budgets: { ...testBudgets, ...options.budgets },
+    budgets: { ...defaultBudgets, soonMs: defaultBudgets.callMs, ...options.budgets },
     failpoint: (name: ChargeFailpoint) => failpoint(name),
   };
   const context: Context = {

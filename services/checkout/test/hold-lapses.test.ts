@@ -5,7 +5,6 @@ import { waitUntil } from '@eligo/testkit';
 import { type Cents, cents, newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { acceptProcessorEvent } from '../src/actions/accept-processor-event.ts';
-import { completeSession } from '../src/actions/complete-session.ts';
 import type { Context } from '../src/context.ts';
 import type { PaymentIntent } from '../src/domain/payment-intent.ts';
 import type { Session } from '../src/domain/session.ts';
@@ -17,6 +16,7 @@ import { readSessionTimeline } from '../src/store/session-timeline.ts';
 import { type CapturesFixture, openCapturesFixture, refusal } from './captures-fixture.ts';
 import { line, start } from './fixture.ts';
 import { letterLine, lettersFixture } from './letters-fixture.ts';
+import { pay } from './pay.ts';
 
 let fixture: CapturesFixture;
 beforeAll(async () => {
@@ -202,11 +202,7 @@ describe('a hold that is gone', () => {
   it('of an open session leaves it open for another card [D14.177]', async () => {
     const card = await fixture.card('hsa');
     const session = await fixture.mixedSession(card);
-    const pay = (cards: readonly { id: string }[]) =>
-      completeSession(fixture.context, fixture.scope, {
-        ...{ sessionId: session.id, paymentMethodIds: cards.map(({ id }) => id), shippingDetails: null },
-      });
-    await pay([card]);
+    await pay(fixture, session, [card]);
     await gone(session);
     await makeDue(session);
     fixture.clock.set(new Date(Date.now() + hour));
@@ -215,8 +211,11 @@ describe('a hold that is gone', () => {
     expect(await fixture.reload(session)).toMatchObject({ status: 'open' });
     const credit = await fixture.card('credit');
     // The other card is not charged for a session whose health card is lost.
-    expect(await pay([credit])).toMatchObject({ status: 'open', amountReceivedCents: 0 });
-    expect(await pay([card, credit])).toMatchObject({ status: 'complete', amountReceivedCents: 10_000 });
+    expect(await pay(fixture, session, [credit])).toMatchObject({ status: 'open', amountReceivedCents: 0 });
+    expect(await pay(fixture, session, [card, credit])).toMatchObject({
+      status: 'complete',
+      amountReceivedCents: 10_000,
+    });
     expect((await fixture.charges(session)).map((charge) => charge.amount_captured).sort()).toEqual([0, 4_000, 6_000]);
   });
 

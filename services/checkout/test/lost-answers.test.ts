@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acceptProcessorEvent } from '../src/actions/accept-processor-event.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
+import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 
 let fixture: ChargingFixture;
@@ -10,6 +11,62 @@ beforeAll(async () => {
 afterAll(() => fixture.close());
 
 const inUse = { code: 'idempotency_key_in_use' };
+
+describe('an unknown outcome', () => {
+  const faults = ['error_before', 'error_after', 'drop_before', 'drop_after', 'in_progress'];
+
+  it.each(faults)(
+    '%s on the confirmation converges to one charge by a retry with the same key [CONF-5]',
+    async (kind) => {
+      const card = await fixture.card('hsa');
+      const session = await fixture.mixedSession(card);
+      await fixture.fault({ call: 'payment_intents.confirm', kind, times: 1 });
+      await expect(fixture.confirm(session, card, { key: kind })).rejects.toMatchObject(inUse);
+      await fixture.lapseLeases();
+      expect((await fixture.confirm(session, card, { key: kind })).session?.status).toBe('complete');
+      expect(await fixture.charges(session)).toHaveLength(1);
+    },
+  );
+
+  it.each([...faults, 'late'])(
+    '%s on the confirmation converges to one charge by the sweeper when the client gives up',
+    async (kind) => {
+      const card = await fixture.card('hsa');
+      const session = await fixture.mixedSession(card);
+      await fixture.fault({ call: 'payment_intents.confirm', kind, delay_ms: 300, times: 1 });
+      await expect(fixture.confirm(session, card)).rejects.toMatchObject(inUse);
+      await fixture.lapseLeases();
+      await sweepCharges(fixture.context);
+      expect((await loadSession(fixture.database, fixture.scope, session.id))?.status).toBe('complete');
+      expect(await fixture.charges(session)).toHaveLength(1);
+    },
+  );
+
+  it.each(['error_before', 'drop_after'])(
+    '%s on the creation holds no money, and the next use of the key makes it again',
+    async (kind) => {
+      const card = await fixture.card('hsa');
+      const session = await fixture.mixedSession(card);
+      await fixture.fault({ call: 'payment_intents.create', kind, times: 1 });
+      await expect(fixture.confirm(session, card, { key: `create ${kind}` })).rejects.toMatchObject(inUse);
+      expect((await fixture.confirm(session, card, { key: `create ${kind}` })).session?.status).toBe('complete');
+      expect(await fixture.charges(session)).toHaveLength(1);
+    },
+  );
+
+  it('a late confirmation cannot charge after a decline was settled', async () => {
+    const card = await fixture.card('insufficient_funds');
+    const session = await fixture.mixedSession(card);
+    await fixture.fault({ call: 'payment_intents.confirm', kind: 'late', delay_ms: 500, times: 1 });
+    await expect(fixture.confirm(session, card, { key: 'late decline' })).rejects.toMatchObject(inUse);
+    await fixture.lapseLeases();
+    await expect(fixture.confirm(session, card, { key: 'late decline' })).rejects.toMatchObject({ status: 402 });
+    const good = await fixture.card('hsa', { customerId: card.customerId });
+    expect((await fixture.confirm(session, good)).session?.status).toBe('complete');
+    const charged = (await fixture.charges(session)).filter((charge) => charge.status === 'succeeded');
+    expect(charged).toHaveLength(1);
+  });
+});
 
 describe('a confirmation whose answer was lost', () => {
   it('is read when it was a decline, and the card is not asked again', async () => {

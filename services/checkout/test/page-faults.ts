@@ -7,7 +7,7 @@ import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import type { CapturesFixture } from './captures-fixture.ts';
-import { line } from './fixture.ts';
+import { line, shortBudgets } from './fixture.ts';
 
 const kinds: readonly FaultKind[] = [
   ...(['error_before', 'error_after', 'drop_before', 'drop_after'] as const),
@@ -18,18 +18,23 @@ const delays: Readonly<Partial<Record<FaultKind, number>>> = { slow: 1_600, late
 
 /** Payments on the page, with each fault of the sandbox at each call of their way. */
 export function pageFaultTests(fixture: () => CapturesFixture): void {
-  const pay = (session: Session, cards: readonly PaymentMethod[]) =>
-    completeSession(fixture().context, fixture().scope, {
+  // Only a slow answer is to be cut off.
+  const contextFor = (kind: FaultKind | undefined) => {
+    const { context } = fixture();
+    return kind === 'slow' ? { ...context, budgets: shortBudgets } : context;
+  };
+  const pay = (session: Session, cards: readonly PaymentMethod[], kind?: FaultKind) =>
+    completeSession(contextFor(kind), fixture().scope, {
       ...{ sessionId: session.id, paymentMethodIds: cards.map(({ id }) => id), shippingDetails: null },
     });
-  const sweep = async () => {
+  const sweep = async (kind?: FaultKind) => {
     for (let round = 0; round < 4; round++) {
       await fixture().lapseLeases();
-      await sweepCharges(fixture().context);
+      await sweepCharges(contextFor(kind));
     }
   };
   const converge = async (kind: FaultKind) => {
-    await sweep();
+    await sweep(kind);
     // Nothing tells when the orphan has arrived.
     if (kind === 'late') await new Promise((resolve) => setTimeout(resolve, 150));
     await fixture().clearFaults();
@@ -77,7 +82,7 @@ export function pageFaultTests(fixture: () => CapturesFixture): void {
       const session = await fixture().mixedSession(cards[0]);
       await fixture().fault({ call, kind, times: 2, delay_ms: delays[kind] ?? 1_000 });
       await fixture().fault({ call: 'payment_intents.retrieve', kind: 'drop_after', times: 1 });
-      await pay(session, cards).catch(() => undefined);
+      await pay(session, cards, kind).catch(() => undefined);
       await converge(kind);
       // A payment that was never sent is over, and the shopper pays again.
       if ((await fixture().reload(session)).status === 'open') await pay(session, cards);
@@ -96,7 +101,7 @@ export function pageFaultTests(fixture: () => CapturesFixture): void {
         ]);
         const session = await fixture().mixedSession(hsa);
         await fixture().fault({ call: 'payment_intents.cancel', kind, times: 2, delay_ms: delays[kind] ?? 1_000 });
-        await pay(session, [hsa, declined]).catch(() => undefined);
+        await pay(session, [hsa, declined], kind).catch(() => undefined);
         await converge(kind);
         expect(await fixture().reload(session)).toMatchObject({ status: 'open', amountReceivedCents: 0 });
         const holds = "select 1 from checkout.payment_intents where session_id = $1 and status = 'requires_capture'";

@@ -28,17 +28,13 @@ export async function carryOutCapture(
   }
 }
 
-// The caller waits for the response; the sweeper finishes what takes longer.
-const soonMs = 2_000;
-
 /** Carries out the requested capture of a session as far as that is quickly done, so that a client that reads it after the response finds it complete. */
 export async function captureSoon(context: Context, scope: Scope, session: Session): Promise<void> {
+  const { leaseMs, soonMs } = context.budgets;
   const deadlineMs = performance.now() + soonMs;
   try {
     for (const id of session.paymentIntentIds) {
-      const operation = await withTx(context.database, scope, (tx) =>
-        claimOperationOfIntent(tx, scope, id, context.budgets.leaseMs),
-      );
+      const operation = await withTx(context.database, scope, (tx) => claimOperationOfIntent(tx, scope, id, leaseMs));
       if (operation !== undefined) await carryOutCapture(context, scope, operation, deadlineMs);
     }
   } catch (error) {
