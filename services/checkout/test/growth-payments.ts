@@ -5,9 +5,9 @@ import { recordHealthCardStatement } from '../src/actions/record-health-card-sta
 import { releaseRefund } from '../src/actions/release-refund.ts';
 import { reserveRefund } from '../src/actions/reserve-refund.ts';
 import type { Session } from '../src/domain/session.ts';
-import type { ChargeFailpoint } from '../src/failpoints.ts';
 import { findStatement } from '../src/store/health-card-statements.ts';
 import type { ChargingFixture } from './charging-fixture.ts';
+import { meetAt } from './one-by-one.ts';
 import { pay } from './pay.ts';
 
 /** Payments that succeed, their refunds, and a charge of an invoice. */
@@ -29,20 +29,8 @@ export async function exercisePayments(fixture: ChargingFixture): Promise<void> 
     leg: 'health' as const,
   });
   await chargeInvoice(context, scope, ofInvoice());
-  const settling = { ...context, failpoint: meetAt('charge.before_settle', 2) };
+  const settling = { ...context, failpoint: meetAt(['charge.before_settle'], 2) };
   await Promise.all([ofInvoice(), ofInvoice()].map((charge) => chargeInvoice(settling, scope, charge)));
-}
-
-// Lets callers go on when so many of them are there, so that what they write next is written together.
-function meetAt(place: ChargeFailpoint, count: number): (name: ChargeFailpoint) => Promise<void> | undefined {
-  const met: (() => void)[] = [];
-  return (name) => {
-    if (name !== place) return undefined;
-    return new Promise((resolve) => {
-      met.push(resolve);
-      if (met.length === count) for (const goOn of met) goOn();
-    });
-  };
 }
 
 async function refund({ context, scope }: ChargingFixture, { id: sessionId }: Session): Promise<string> {
