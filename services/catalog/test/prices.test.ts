@@ -193,26 +193,34 @@ describe('a lookup key', () => {
 });
 
 describe('a lookup key that moves', () => {
-  // Another transaction holds what the claim needs and waits for the key that the claim has locked; it is patient, so the claim gives way.
+  // Another transaction holds what the claim needs and waits for the key that the claim has locked; it is patient, so the claim gives way. The
+  // claim looks for a circle once, a second after it has begun to wait: it waits for the door first, and for the other one when the circle is there.
   async function inACircle(shop: Shop, lookupKey: string, holderId: string, claim: () => Promise<unknown>) {
     const admin = openDatabase({ url: on.place.adminUrl, applicationName: 'circle', schema: 'catalog' });
-    const other = await openSession(admin, 'circle');
-    try {
-      await other.query("begin; set local deadlock_timeout = '20s'; set local lock_timeout = '25s'");
-      await other.query('select from prices where price_id = $1 for update', [holderId]);
-      const claimed = claim();
-      await waitUntil(async () => {
-        const waiting =
-          "select from pg_stat_activity where datname = current_database() and wait_event = 'transactionid'";
-        return (await on.place.admin(waiting)).length > 0;
+    const [door, other] = [await openSession(admin, 'door'), await openSession(admin, 'circle')];
+    const oneWaits = (event: string) =>
+      waitUntil(async () => {
+        const waiting = 'select from pg_stat_activity where datname = current_database() and wait_event = $1';
+        return (await on.place.admin(waiting, [event])).length > 0;
       });
-      await other.query(
+    try {
+      for (const session of [door, other]) {
+        await session.query("begin; set local deadlock_timeout = '20s'; set local lock_timeout = '25s'");
+        await session.query('select from prices where price_id = $1 for share', [holderId]);
+      }
+      const claimed = claim();
+      await oneWaits('transactionid');
+      const asked = other.query(
         "select pg_advisory_xact_lock(hashtextextended('catalog.lookup_key:' || $1::text || ':true:' || $2::text, 0))",
         [shop.accountId, lookupKey],
       );
+      await oneWaits('advisory');
+      await door.query('commit');
+      await asked;
       await other.query('commit');
       return await claimed;
     } finally {
+      await door.close();
       await other.close();
       await admin.close();
     }
