@@ -97,18 +97,21 @@ export function describeConfirmTable(started: () => Constellation, checkouts = 1
       });
       const shopper = await newCustomer(grocer);
       const theirs = await newCard(grocer, shopper, 'hsa');
-      const id = await idOf(
+      const newCart = () =>
         make(grocer, '/v1/checkout/sessions', 'checkout_session', {
           line_items: [{ price: text(price, 'price_id'), quantity: 1 }],
           success_url: 'https://grocer.example/done',
           customer: shopper,
-        }),
-      );
+        });
+      const eligibleCents = ({ total_details: details }: Json) => (details as { amount_iias: number }).amount_iias;
+      const cart = await newCart();
+      expect(eligibleCents(cart)).toBe(900);
       await runCli(eligo, ['accounts', 'update', text(made, 'account'), '--no-feature', 'food_eligibility']);
-      await waitUntil(async () => {
-        const answer = await confirm(grocer, id, theirs);
-        return answer.body.code === 'food_eligibility_not_enabled' && answer.status === 404;
-      });
+      // Until the gateway has heard of it, a confirm would pay.
+      await waitUntil(async () => eligibleCents(await newCart()) === 0);
+      expect(await confirm(grocer, await idOf(cart), theirs)).toMatchObject(
+        refused(404, 'food_eligibility_not_enabled'),
+      );
     });
 
     it('409 eligibility_record_already_charged while the page holds the health card’s part [STATE-3, ERR-7]', async () => {

@@ -108,6 +108,12 @@ export function describeStorefrontPlugin(started: () => Constellation): void {
       expect(answer.status, JSON.stringify(view)).toBe(200);
       return view;
     }
+    /** A hold, once it is there: the page's answer may come before the second card's. */
+    const paid = (id: string): Promise<Json> =>
+      waitUntil(async () => {
+        const now = await read(id);
+        return now.status === 'paid' && now;
+      });
     async function token(card: string): Promise<string> {
       const scope = { accountId: eligo.account, testMode: true };
       const answer = await fetch(`${eligo.processor.url}/v1/test_helpers/confirmation_tokens`, {
@@ -195,7 +201,7 @@ export function describeStorefrontPlugin(started: () => Constellation): void {
       const session = await begin({ number: `1002-${randomUUID()}`, captureMethod: 'manual' });
       const id = text(session, 'checkout_session_id');
       await pay(text(session, 'redirect_url'));
-      expect(await read(id)).toMatchObject({ status: 'paid', amount_received: 0 });
+      expect(await paid(id)).toMatchObject({ amount_received: 0 });
       const lines = records(await api.ok('GET', `/v1/checkout/sessions/${id}/line_items`), 'line_items');
       const [monitor, wrap] = lines.map((line) => text(line, 'price'));
       const capture = (body: Json, key: string) =>
@@ -243,6 +249,7 @@ export function describeStorefrontPlugin(started: () => Constellation): void {
       const held = await begin({ number: `1004-${randomUUID()}`, captureMethod: 'manual' });
       const id = text(held, 'checkout_session_id');
       await pay(text(held, 'redirect_url'));
+      await paid(id);
       await write(`/v1/checkout/sessions/${id}/cancel`, {}, keyOf('cancel', id));
       expect(await read(id)).toMatchObject({ status: 'canceled', amount_received: 0 });
       const released = async () =>
