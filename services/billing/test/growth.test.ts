@@ -176,7 +176,12 @@ async function runReceipts({ database, context }: Fixture): Promise<void> {
     await lockReceipts(tx, scope, [seededId('fcs', 1)]);
     await isErased(tx, scope, seededId('fcs', 1));
     await refundReceiptsSince(tx);
-    await keepDocuments(tx, scope, { id: receiptId, content: {} as ReceiptContent }, { html: 'x', pdf: Buffer.from('x') });
+    await keepDocuments(
+      tx,
+      scope,
+      { id: receiptId, content: {} as ReceiptContent },
+      { html: 'x', pdf: Buffer.from('x') },
+    );
     await addMail(tx, scope, { id: newId('receipt_mail'), receiptId: seededId('frcpt', 3), cause: null, at: start });
     const claimed = await receiptMails.claim(tx, scope, 1_000);
     if (claimed === undefined) throw new Error('no mail is due');
