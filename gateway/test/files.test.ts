@@ -62,45 +62,37 @@ function download(id: unknown, key = stack.api.key, method = 'GET') {
 
 describe('an upload', () => {
   test.each([
-    ['pdf', 'application/pdf', pdf],
-    ['png', 'image/png', png],
-    ['jpeg', 'image/jpeg', jpeg],
-  ])('of a %s is read as it was, as an attachment [FILE-1, FILE-2, AUTH-3, D14.126]', async (type, media, content) => {
-    const sent = [filePart(content, { filename: 'a/b/Beleg "ü".x', type: media }), purpose];
-    const made = await upload(sent);
-    expect(made).toMatchObject({ status: 200 });
-    const file = fileOf(made);
-    expect(file).toEqual({
-      ...{ file_id: expect.stringMatching(/^ffile_/), purpose: 'dispute_evidence', type, size: content.length },
-      ...{ filename: 'Beleg "ü".x', test_mode: true, created_at: expect.any(String), expires_at: expect.any(String) },
-    });
-    const days = (Date.parse(String(file.expires_at)) - Date.parse(String(file.created_at))) / 86_400_000;
-    expect(Math.round(days)).toBe(365);
-    expect((await stack.api.get(`/v1/files/${file.file_id}`)).body).toEqual({ file });
-    const got = await download(file.file_id);
-    expect(Buffer.from(await got.arrayBuffer())).toEqual(content);
-    expect(Object.fromEntries(got.headers)).toMatchObject({
-      ...securityHeaders,
-      'content-type': media,
-      'content-length': String(content.length),
-      'content-disposition': `attachment; filename="Beleg ___.x"; filename*=UTF-8''Beleg%20%22%C3%BC%22.x`,
-    });
-    const head = await download(file.file_id, stack.api.key, 'HEAD');
-    expect([head.status, head.headers.get('content-length'), await head.text()]).toEqual([
-      ...[200, String(content.length), ''],
-    ]);
-  });
-
-  test('is for a dispute or for the account itself, and for nothing else [FILE-1, D14.126]', async () => {
-    const uploadFor = (content: string) => upload([{ name: 'purpose', content }, filePart(pdf)]);
-    const file = fileOf(await uploadFor('account_requirement'));
-    expect(file.purpose).toBe('account_requirement');
-    expect((await stack.api.get(`/v1/files/${file.file_id}`)).body).toEqual({ file });
-    expect(await uploadFor('anything')).toMatchObject({
-      status: 422,
-      body: { detail: [{ loc: ['body', 'purpose'] }] },
-    });
-  });
+    ['pdf', 'application/pdf', pdf, 'dispute_evidence'],
+    ['png', 'image/png', png, 'dispute_evidence'],
+    ['jpeg', 'image/jpeg', jpeg, 'account_requirement'],
+  ])(
+    'of a %s is read as it was, as an attachment [FILE-1, FILE-2, AUTH-3, D14.126]',
+    async (type, media, content, use) => {
+      const sent = [filePart(content, { filename: 'a/b/Beleg "ü".x', type: media }), { name: 'purpose', content: use }];
+      const made = await upload(sent);
+      expect(made).toMatchObject({ status: 200 });
+      const file = fileOf(made);
+      expect(file).toEqual({
+        ...{ file_id: expect.stringMatching(/^ffile_/), purpose: use, type, size: content.length },
+        ...{ filename: 'Beleg "ü".x', test_mode: true, created_at: expect.any(String), expires_at: expect.any(String) },
+      });
+      const days = (Date.parse(String(file.expires_at)) - Date.parse(String(file.created_at))) / 86_400_000;
+      expect(Math.round(days)).toBe(365);
+      expect((await stack.api.get(`/v1/files/${file.file_id}`)).body).toEqual({ file });
+      const got = await download(file.file_id);
+      expect(Buffer.from(await got.arrayBuffer())).toEqual(content);
+      expect(Object.fromEntries(got.headers)).toMatchObject({
+        ...securityHeaders,
+        'content-type': media,
+        'content-length': String(content.length),
+        'content-disposition': `attachment; filename="Beleg ___.x"; filename*=UTF-8''Beleg%20%22%C3%BC%22.x`,
+      });
+      const head = await download(file.file_id, stack.api.key, 'HEAD');
+      expect([head.status, head.headers.get('content-length'), await head.text()]).toEqual([
+        ...[200, String(content.length), ''],
+      ]);
+    },
+  );
 
   test('of 10,000,000 bytes is taken, and one byte more and 10.1 MB are 413, with and without a length [D14.126]', async () => {
     const largest = Buffer.concat([pdf, randomBytes(10_000_000 - pdf.length)]);
