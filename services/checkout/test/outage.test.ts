@@ -15,7 +15,7 @@ import { claimAttempt, liveAttempts } from '../src/store/charge-attempts.ts';
 import { countChargeWork } from '../src/store/charge-work.ts';
 import { loadSession, lockSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
-import { line, start } from './fixture.ts';
+import { line, shortBudgets, start } from './fixture.ts';
 
 let fixture: ChargingFixture;
 beforeAll(async () => {
@@ -111,16 +111,15 @@ describe('a payment on the page while the processor is down', () => {
     await sweep();
     expect((await planOf(session))?.tries).toBe(1);
     await fixture.test.admin(
-      "update checkout.intent_operations set next_check_at = now() - interval '1 second' where status = $1",
-      ['pending'],
+      `with plan as (update checkout.payment_plans set next_check_at = now() + interval '1 hour' where session_id = $1)
+       update checkout.intent_operations set next_check_at = now() - interval '1 second' where status = 'pending'`,
+      [session.id],
     );
-    await waitUntil(
-      async () => {
-        await sweepCharges(fixture.context);
-        return (await planOf(session))?.state === 'done';
-      },
-      { withinMs: 5_000, what: 'the plan that is woken' },
-    );
+    const isWoken = async () => {
+      await sweepCharges(fixture.context);
+      return (await planOf(session))?.state === 'done';
+    };
+    await waitUntil(isWoken, { what: 'the plan that is woken' });
   });
 
   it('is refused before anything is written, but not where nothing is to be charged [D14.31]', async () => {
@@ -251,11 +250,19 @@ describe('a key while the processor is known to be down', () => {
   it('is in use while its request is in flight, answers what is stored, and refuses another request', async () => {
     const card = await fixture.card('hsa');
     const session = await fixture.mixedSession(card);
-    await fixture.fault({ call: 'payment_intents.confirm', kind: 'slow', delay_ms: 700, times: 1 });
-    const first = confirmIn(fixture.context, session, card, 'down');
+    const answered = Promise.withResolvers<void>();
+    const waiting = fixture.contextWith((port) => ({
+      async confirmIntent(...call) {
+        const answer = await port.confirmIntent(...call);
+        await answered.promise;
+        return answer;
+      },
+    }));
+    const first = confirmIn(waiting, session, card, 'down');
     await fixture.sending(session);
     await expect(confirmIn(down(), session, card, 'down')).rejects.toMatchObject({ code: 'idempotency_key_in_use' });
     await expect(confirmIn(down(), session, card, 'new')).rejects.toMatchObject({ code: 'lock_timeout' });
+    answered.resolve();
     const answer = await first;
     expect(await confirmIn(down(), session, card, 'down')).toEqual({ ...answer, replayed: true });
     await expect(confirmIn(down(), session, card, 'down', 'other')).rejects.toMatchObject({
@@ -359,7 +366,9 @@ describe('a charge that was begun and never sent', () => {
        on conflict (account_id, test_mode, kind, id) do update set attempt_id = 'another', lease_until = excluded.lease_until`,
       [fixture.scope.accountId, card.id],
     );
-    await expect(fixture.confirm(session, card, { key: 'queue' })).rejects.toMatchObject({ code: 'lock_timeout' });
+    const hurried = { ...fixture.context, budgets: shortBudgets };
+    const refused = fixture.confirm(session, card, { key: 'queue' }, hurried);
+    await expect(refused).rejects.toMatchObject({ code: 'lock_timeout' });
     await fixture.test.admin("delete from checkout.payment_locks where attempt_id = 'another'");
     expect((await fixture.confirm(session, card, { key: 'queue' })).session?.status).toBe('complete');
   });

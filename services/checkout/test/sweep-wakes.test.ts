@@ -1,4 +1,4 @@
-import { withTx } from '@eligo/postgres';
+import { scoped, withTx } from '@eligo/postgres';
 import { Recovery } from '@eligo/processor';
 import {
   armFailpoint,
@@ -10,7 +10,6 @@ import {
 } from '@eligo/service';
 import { waitUntil } from '@eligo/testkit';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { completeSession } from '../src/actions/complete-session.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
 import { requestCaptureOfHolds } from '../src/actions/request-capture.ts';
 import type { Context } from '../src/context.ts';
@@ -21,12 +20,12 @@ import { dueChargeWork, nextChargeWorkInMs, sweepChargesJob, wakeChargeWork } fr
 import { releaseRunningPlan, wakePlan } from '../src/store/payment-plans.ts';
 import { loadSession, lockSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
+import { pay as payOnPage } from './pay.ts';
 
 let fixture: ChargingFixture;
 let wakes: { readonly job: string; readonly at: number }[] = [];
 beforeAll(async () => {
-  // Leases as long as in production: what is found here within seconds is found by a wake.
-  fixture = await openChargingFixture({ leaseMs: 30_000 });
+  fixture = await openChargingFixture();
 });
 beforeEach(() => {
   wakes = [];
@@ -44,17 +43,18 @@ afterAll(() => fixture.close());
 
 const down = () => fixture.contextWith(() => ({ isDown: () => true }));
 const twoCards = () => Promise.all([fixture.card('hsa'), fixture.card('credit')]);
-const pay = (session: Session, cards: PaymentMethod[], context: Context = fixture.context) =>
-  completeSession(context, fixture.scope, {
-    sessionId: session.id,
-    paymentMethodIds: cards.map((card) => card.id),
-    shippingDetails: null,
-  });
+const pay = (session: Session, cards: PaymentMethod[]) => payOnPage(fixture, session, cards);
 
 async function sweep(context: Context = fixture.context): Promise<void> {
   await fixture.lapseLeases();
   await sweepCharges(context);
 }
+
+const leaseEnded = scoped(
+  'test.lease_ended',
+  `update checkout.charge_attempts set lease_until = now() - $4 * interval '1 second', next_check_at = now() - interval '1 minute'
+   where account_id = $1 and test_mode = $2 and subject_id = $3`,
+);
 
 async function lostConfirm(): Promise<Session> {
   const card = await fixture.card('hsa');
@@ -104,16 +104,15 @@ async function canceledHolds(): Promise<void> {
 describe('the sweep', () => {
   it('gives up an attempt that was never sent three seconds after its lease, and no sooner [D14.271]', async () => {
     const session = await unsentConfirm();
-    const sinceLease = (time: string) =>
-      fixture.test.admin(
-        `update checkout.charge_attempts set lease_until = clock_timestamp() - $2::interval, next_check_at = now() where subject_id = $1`,
-        [session.id, time],
-      );
-    await sinceLease('1 second');
-    expect(await dueChargeWork(fixture.database, 20)).toEqual([]);
-    expect(await nextChargeWorkInMs(fixture.database)).toBeLessThanOrEqual(2_000);
-    await sinceLease('3 seconds');
-    expect(await dueChargeWork(fixture.database, 20)).toMatchObject([{ kind: 'abandoned' }]);
+    // In one transaction, whose time stands still.
+    await withTx(fixture.database, fixture.scope, async (tx) => {
+      const sinceLease = (seconds: number) => tx.execute(leaseEnded, fixture.scope, [session.id, seconds]);
+      await sinceLease(2.999);
+      expect(await dueChargeWork(tx, 20)).toEqual([]);
+      expect(await nextChargeWorkInMs(tx)).toBeLessThanOrEqual(1);
+      await sinceLease(3.001);
+      expect(await dueChargeWork(tx, 20)).toMatchObject([{ kind: 'abandoned' }]);
+    });
     await sweepCharges(fixture.context);
     const attempts = 'select status from checkout.charge_attempts where subject_id = $1';
     expect(await fixture.test.admin(attempts, [session.id])).toEqual([{ status: 'abandoned' }]);
@@ -215,7 +214,7 @@ describe('the sweep', () => {
   it('settles a lost confirm by its wake, long before its next look', async () => {
     const job = sweepDueCharges(fixture.context);
     expect(job.everyMs).toBe(15_000);
-    const jobs = prepareJobs([job], { logger: fixture.context.logger });
+    const jobs = prepareJobs([{ ...job, everyMs: 3_600_000 }], { logger: fixture.context.logger });
     wakeJobsOf(fixture.database, jobs);
     expect(await jobs.runOnce(sweepChargesJob)).toEqual({ dueInMs: undefined });
     jobs.start();
@@ -223,7 +222,7 @@ describe('the sweep', () => {
       const session = await lostConfirm();
       const isComplete = async () =>
         (await loadSession(fixture.database, fixture.scope, session.id))?.status === 'complete';
-      await waitUntil(isComplete, { withinMs: 10_000, what: 'the charge settled' });
+      await waitUntil(isComplete, { what: 'the charge settled' });
     } finally {
       await jobs.stop();
     }
@@ -260,8 +259,8 @@ describe('a processor that responds again', () => {
         const operations = await fixture.test.admin("select from checkout.intent_operations where status = 'pending'");
         return sessions.every((session) => session?.status === 'complete') && operations.length === 0;
       };
-      // The next sweep of its own would be in 15 seconds, and would find nothing due.
-      await waitUntil(done, { withinMs: 10_000, what: 'what waited' });
+      // Sweeps of its own, each 15 seconds, would find nothing due.
+      await waitUntil(done, { what: 'what waited' });
     } finally {
       await jobs.stop();
     }
@@ -294,8 +293,24 @@ describe('a processor that responds again', () => {
 });
 
 describe('the time of the next charge work', () => {
-  const move = (table: string, sets: string) => fixture.test.admin(`update checkout.${table} set ${sets}`);
-  const next = async () => Math.round(((await nextChargeWorkInMs(fixture.database)) ?? Number.NaN) / 1_000);
+  const serverTime = async (statement = '') => {
+    await fixture.test.admin(statement);
+    const [row] = await fixture.test.admin<{ s: string }>('select extract(epoch from clock_timestamp()) as s');
+    return Number(row?.s);
+  };
+  // Between which times of the server it was moved.
+  let moved = { from: 0, to: 0 };
+  const moveBy = async (statement: string) => {
+    moved = { from: await serverTime(), to: await serverTime(statement) };
+  };
+  const move = (table: string, sets: string) => moveBy(`update checkout.${table} set ${sets}`);
+  // So many seconds after it was moved, however long the test takes in between.
+  const expectNext = async (seconds: number) => {
+    const from = await serverTime();
+    const inSeconds = ((await nextChargeWorkInMs(fixture.database)) ?? Number.NaN) / 1_000;
+    expect(seconds).toBeGreaterThan(from + inSeconds - moved.to - 0.01);
+    expect(seconds).toBeLessThan((await serverTime()) + inSeconds - moved.from + 0.01);
+  };
   const due = async () => (await dueChargeWork(fixture.database, 10)).map(({ kind }) => kind);
 
   it.each([
@@ -321,14 +336,14 @@ describe('the time of the next charge work', () => {
         table,
         `next_check_at = now() + interval '${check}', lease_until = now() + interval '${lease}' where ${only[table]}`,
       );
-      expect(await next()).toBe(expected);
+      await expectNext(expected);
       expect(await due()).not.toContain(kind);
     }
     await move(
       table,
       `next_check_at = now() - interval '3 seconds', lease_until = now() - interval '1 second' where ${only[table]}`,
     );
-    expect(await next()).toBe(-1);
+    await expectNext(-1);
     expect(await due()).toContain(kind);
   });
 
@@ -342,7 +357,7 @@ describe('the time of the next charge work', () => {
       'charge_attempts',
       "next_check_at = now(), lease_until = now() + interval '5 seconds' where status = 'created'",
     );
-    expect(await next()).toBe(8);
+    await expectNext(8);
     // An invoice's attempt waits for billing to ask again.
     const asInvoice = (driver: string) => move('charge_attempts', `driver = '${driver}' where status = 'created'`);
     await fixture.test.admin('alter table checkout.charge_attempts disable trigger user');
@@ -357,15 +372,15 @@ describe('the time of the next charge work', () => {
     const session = await fixture.mixedSession(hsa);
     expect((await pay(session, [hsa])).nextAction).not.toBeNull();
     await move('payment_plans', "release_at = now() + interval '200 seconds' where state = 'awaiting_second_card'");
-    expect(await next()).toBe(200);
+    await expectNext(200);
     await move('payment_plans', "release_at = now() - interval '1 second' where state = 'awaiting_second_card'");
-    expect(await next()).toBe(-1);
+    await expectNext(-1);
     expect(await due()).toEqual(['lapsed']);
   });
 
   it('is never too late, however many leases are live: what is behind a hundred of them counts by its next check', async () => {
     await lostConfirm();
-    await fixture.test.admin(`do $$ begin
+    await moveBy(`do $$ begin
       set local session_replication_role = 'replica';
       insert into checkout.charge_attempts
         select (jsonb_populate_record(a, jsonb_build_object('id', 'copy ' || n, 'subject_id', 'copy ' || n, 'payment_intent_id', 'copy ' || n, 'eligibility_record_id', null, 'processor_intent_id', 'copy ' || n,
@@ -373,9 +388,10 @@ describe('the time of the next charge work', () => {
         from checkout.charge_attempts a, generate_series(1, 101) n where a.status = 'unknown';
       update checkout.charge_attempts set next_check_at = now() + interval '1 day' where status = 'unknown' and id not like 'copy %';
     end $$`);
-    expect(await next()).toBe(100);
-    await move('charge_attempts', "next_check_at = now() + interval '2 days' where id = 'copy 100'");
-    expect(await next()).toBe(101);
+    await expectNext(100);
+    const later = "update checkout.charge_attempts set next_check_at = now() + interval '2 days' where id = 'copy 100'";
+    await fixture.test.admin(later);
+    await expectNext(101);
     await fixture.test.admin("delete from checkout.charge_attempts where id like 'copy %'");
   });
 });
