@@ -17,12 +17,9 @@ const sequences = isLong ? 10_000 : 8;
 const lanes = isLong ? 4 : 1;
 const seed = Number(process.env.ELIGO_TEST_SEED || randomInt(2 ** 31));
 
-// Those of production: nothing else that the machine does in an hour ends a call.
-const patient = { callMs: 6_000, answerMs: 8_500, leaseMs: 30_000, marginMs: 2_000, settleMs: 1_000 };
-
 let fixtures: CapturesFixture[] = [];
 beforeAll(async () => {
-  fixtures = await Promise.all(Array.from({ length: lanes }, () => openCapturesFixture(isLong ? patient : {})));
+  fixtures = await Promise.all(Array.from({ length: lanes }, () => openCapturesFixture()));
 }, 120_000);
 afterAll(() => Promise.all(fixtures.map((fixture) => fixture.close())));
 
