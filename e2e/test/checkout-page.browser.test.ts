@@ -82,12 +82,7 @@ async function chargesOf(id: string): Promise<number[]> {
     .sort((one, other) => one - other);
 }
 
-const tabs: CheckoutTab[] = [];
-async function open(url: string, options = phone): Promise<CheckoutTab> {
-  const tab = await openCheckoutTab(browser, url, options);
-  tabs.push(tab);
-  return tab;
-}
+const open = (url: string, options = phone) => openCheckoutTab(browser, url, options);
 
 describe('the checkout page', () => {
   it('takes one HSA card for an eligible cart and sends the shopper back to the shop [D14.82]', async () => {
@@ -95,10 +90,11 @@ describe('the checkout page', () => {
     const tab = await open(url);
     await tab.type('health', numbers.hsa);
     await tab.inspect('hsa-phone');
+    const { asked } = await tab.stays(shopUrl);
     await tab.pay();
     await tab.says('your payment is complete');
     await tab.inspect('complete-phone');
-    await tab.page.waitForURL(`${shopUrl}/done?session=${id}`);
+    expect(await asked).toBe(`${shopUrl}/done?session=${id}`);
     expect(await stateOf(id)).toMatchObject({ status: 'complete' });
     await tab.close();
   });
@@ -170,8 +166,8 @@ describe('the checkout page', () => {
     await tab.type('health', numbers.hsa);
     await other.type('health', numbers.hsa);
     await tab.page.locator('button.pay').dblclick();
-    await other.pay();
-    await Promise.all([tab, other].map((one) => one.says('your payment is complete')));
+    const sees = (one: CheckoutTab) => one.says('your payment is complete');
+    await Promise.all([sees(tab), other.pay().then(() => sees(other))]);
     expect(await chargesOf(id)).toEqual([6_773]);
     // Back from the shop: the page shows that nothing is left to pay.
     await tab.page.waitForURL(`${shopUrl}/done?session=${id}`);
@@ -316,6 +312,7 @@ describe('the checkout page', () => {
     await tab.page.keyboard.press('Tab');
     await tab.page.keyboard.type('123');
     await tab.inspect('spanish-dark-desktop');
+    await tab.stays(shopUrl);
     await tab.page.keyboard.press('Enter');
     await tab.says('tu pago está completo');
     expect(await tab.page.evaluate('document.activeElement.tagName')).toBe('H1');

@@ -77,6 +77,7 @@ export function livePageTests(stack: () => { eligo: Constellation; browser: Brow
       tab.page.on('request', (request) => {
         if (request.url().startsWith(stack().eligo.url)) sent.push(request.postData() ?? '');
       });
+      await tab.stays(stack().shopUrl);
       await tab.pay();
       await tab.says('your payment is complete');
       await tab.inspect('live-complete-phone');

@@ -14,6 +14,8 @@ export interface CheckoutTab {
   /** Types a card into the fields of a slot. */
   type(slot: 'health' | 'other', number: string): Promise<void>;
   pay(): Promise<void>;
+  /** Has this site, for which the page leaves soon after a payment, answer so that the page stays. Answers where the page has asked to go. */
+  stays(site: string): Promise<{ readonly asked: Promise<string> }>;
   /** Waits until the page says this. */
   says(text: string | RegExp): Promise<void>;
   /**
@@ -80,6 +82,19 @@ export async function openTabIn(context: BrowserContext, url: string): Promise<C
       // Until the next frame is drawn, Chromium sends a click to whichever frame of another origin was there before the scroll.
       await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
       await button.click();
+    },
+    async stays(site) {
+      const { origin } = new URL(site);
+      const asked = Promise.withResolvers<string>();
+      await page.route(
+        (url) => url.origin === origin,
+        async (route) => {
+          asked.resolve(route.request().url());
+          // No content, no other page.
+          await route.fulfill({ status: 204 });
+        },
+      );
+      return { asked: asked.promise };
     },
     async says(text) {
       try {
