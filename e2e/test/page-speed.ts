@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { phone } from '../src/browser/checkout-tab.ts';
@@ -14,10 +15,13 @@ export function pageSpeedTests(place: () => SpeedPlace): void {
     const { shoppersBrowser, newSession } = place();
     const { url } = await newSession();
     const uses: FirstUse[] = [];
-    for (let load = 0; load < (isMachineOurs ? 6 : 3); load += 1)
-      uses.push(await firstUse(shoppersBrowser, url, phone));
+    const asItShould = { others: ['card', 'card', 'css', 'js'], inARow: 2, isShort: true };
     // On a busy machine the browser may begin a request late; where one waits for another's answer, it does so in each load.
-    expect(uses.map(waits)).toContainEqual({ others: ['card', 'card', 'css', 'js'], inARow: 2, isShort: true });
+    const isSeen = () => uses.map(waits).some((seen) => isDeepStrictEqual(seen, asItShould));
+    const fewest = isMachineOurs ? 6 : 3;
+    for (let load = 0; load < fewest || (load < 10 && !isSeen()); load += 1)
+      uses.push(await firstUse(shoppersBrowser, url, phone));
+    expect(uses.map(waits)).toContainEqual(asItShould);
     const least = (of: (use: FirstUse) => number) => Math.min(...uses.map(of));
     const seconds = (ms: number) => (ms / 1_000).toFixed(2);
     process.stderr.write(
