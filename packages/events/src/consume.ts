@@ -1,9 +1,11 @@
+import type { JsMsg } from 'nats';
 import type { ConsumeOptions, Subscription } from './consumer-definition.ts';
 import { Deliveries, type DeliveryCounts } from './deliveries.ts';
 import { errorLabel } from './logger.ts';
-import { durableOf, filterOf, streamOf } from './names.ts';
+import { durableOf, filterOf, isNamedBy, streamOf } from './names.ts';
 import { startRedriver } from './redriver.ts';
-import { consumerLag, ensureConsumer, isConsumerGiven } from './streams.ts';
+import { StandBack } from './stand-back.ts';
+import { consumerLag, ensureConsumer, filterOfConsumer, narrowConsumer } from './streams.ts';
 import { Waker } from './waker.ts';
 
 /** How far a consumer is behind on one producer's stream. */
@@ -64,54 +66,80 @@ async function lagOf({ connection, service, consumer, subscriptions }: ConsumeOp
 
 const RETRY_MS = 250;
 const FILTER_CHECK_MS = 10_000;
+const STAND_BACK_MS = 10_000;
+const STAND_BACK_LOOK_MS = 1_000;
+/** Until the process that wants an event is given what another one was given. */
+const FOREIGN_DELAY_MS = 500;
 
 function follow(options: ConsumeOptions, subscription: Subscription, deliveries: Deliveries): () => Promise<void> {
-  const { connection, service, consumer, logger, filterCheckMs = FILTER_CHECK_MS } = options;
+  const { connection, service, consumer, logger } = options;
+  const { filterCheckMs = FILTER_CHECK_MS, standBackMs = STAND_BACK_MS } = options;
   const { from, types } = subscription;
   const durable = durableOf(service, consumer);
   const filter = filterOf(from, types);
+  const wanted = types.includes('*') ? undefined : new Set(types);
   const waker = new Waker();
-  // Once for each process: beside a process of another release that wants more, each would set its own filter for ever.
-  let mayNarrow = true;
+  const standBack = new StandBack(standBackMs);
   let stopping = false;
   let close: (() => Promise<unknown>) | undefined;
 
+  let pauseMs = RETRY_MS;
   const running = (async () => {
     while (!stopping) {
+      pauseMs = RETRY_MS;
       try {
         await takeAll();
       } catch (error) {
         logger.warn({ service, consumer, from, error: errorLabel(error) }, 'Consumer failed; restarting it');
       }
-      if (!stopping) await waker.wait(RETRY_MS);
+      if (!stopping) await waker.wait(pauseMs);
     }
   })();
 
   async function takeAll(): Promise<void> {
     // A request would only wait for its timeout.
     if (!connection.isConnected()) return;
-    if ((await ensureConsumer(connection, from, durable, filter, mayNarrow)) === undefined) return;
-    mayNarrow = false;
+    const info = await ensureConsumer(connection, from, durable, filter);
+    if (info === undefined) return;
+    if (info.config.filter_subject !== filter) {
+      // What is not wanted here is wanted by a process of another release, and would be passed over.
+      if (standBack.isFor(info)) {
+        pauseMs = Math.min(STAND_BACK_LOOK_MS, standBackMs);
+        return;
+      }
+      await narrowConsumer(connection, from, durable, filter);
+    }
+    standBack.end();
     const pull = await connection.jetstream.consumers.get(streamOf(from), durable);
     const messages = await pull.consume({ max_messages: 64, expires: 10_000, idle_heartbeat: 2_500 });
     close = () => messages.close();
     // Not closed: that settles when the loop below has ended, which has not begun.
     if (stopping) messages.stop();
     restartWhenLost(await messages.status(), () => messages.stop());
-    const endChecks = restartWhenNarrowed(() => messages.stop());
-    const wanted = types.includes('*') ? undefined : new Set(types);
+    const endChecks = restartWhenFiltered(() => messages.stop());
     try {
-      for await (const message of messages) await deliveries.take(message, wanted);
+      for await (const message of messages) {
+        if (isNamedBy(filter, message.subject)) await deliveries.take(message, wanted);
+        else if (!(await passedOver(message))) messages.stop();
+      }
     } finally {
       endChecks();
     }
     close = undefined;
   }
 
-  // A process of another release that starts beside this one sets the filter in place, and the server tells no one.
-  function restartWhenNarrowed(restart: () => void): () => void {
+  // What is outside of the filter was in flight when that was narrowed, and nobody wants it, or the consumer was made again for a process that does.
+  async function passedOver(message: JsMsg): Promise<boolean> {
+    const isOurs = (await filterOfConsumer(connection, from, durable)) === filter;
+    if (isOurs) message.ack();
+    else message.nak(FOREIGN_DELAY_MS);
+    return isOurs;
+  }
+
+  // A process of another release can set the filter in place, and the server tells no one.
+  function restartWhenFiltered(restart: () => void): () => void {
     const check = async (): Promise<void> => {
-      if (connection.isConnected() && !(await isConsumerGiven(connection, from, durable, filter))) restart();
+      if (connection.isConnected() && (await filterOfConsumer(connection, from, durable)) !== filter) restart();
     };
     // What cannot be asked now is asked at the next check.
     const timer = setInterval(() => void check().catch(() => undefined), filterCheckMs);

@@ -37,8 +37,10 @@ export interface ConsumeOptions extends ConsumerDefinition {
   readonly retryDelayMs?: (deliveries: number) => number;
   /** How often to poll for dead letters to redrive, unless a request wakes it (30,000 ms). */
   readonly redrivePollMs?: number;
-  /** How often to look whether a process of another release has narrowed the consumer's filter (10,000 ms). */
+  /** How often to look whether a process of another release has changed the consumer's filter (10,000 ms). */
   readonly filterCheckMs?: number;
+  /** After this time without a process that takes events, one that wants fewer of them takes the consumer over (10,000 ms). */
+  readonly standBackMs?: number;
   /** Runs around each handling: gives it the event's request id and trace. */
   readonly around?: (
     event: { requestId: string; traceparent: string; type: string },

@@ -29,7 +29,15 @@ export { checkEvents, EventsUnavailable } from './event-health.ts';
 export { type HandleEvent, type HandleEvents, handleOnce, handleTogether } from './inbox.ts';
 export type { EventLogger } from './logger.ts';
 export { eventsMigrations } from './migrations.ts';
-export { type MissingEvent, type MissingQuery, missingEvents } from './missing-events.ts';
+export {
+  type MissedEvent,
+  type MissingEvent,
+  type MissingPagesQuery,
+  type MissingQuery,
+  missingEvents,
+  missingPages,
+  type Taking,
+} from './missing-events.ts';
 export { durableOf, inboxPrefixOf, streamOf, subjectOf } from './names.ts';
 export { type NatsServerOptions, type NatsService, natsServerConfig } from './nats-server-config.ts';
 export { natsTlsProblem } from './nats-tls.ts';

@@ -26,6 +26,16 @@ export function filterOf(service: string, types: readonly string[]): string {
   return common === '' ? subjectsOf(service) : `eligo.${service}.*.${common}.>`;
 }
 
+/** Whether a filter of these names a subject. */
+export function isNamedBy(filter: string, subject: string): boolean {
+  const words = subject.split('.');
+  const named = filter.split('.');
+  return (
+    named.every((word, at) => word === '*' || word === '>' || word === words[at]) &&
+    (named.at(-1) === '>' ? words.length >= named.length : words.length === named.length)
+  );
+}
+
 /** The event type that a subject ends in. */
 export function typeOfSubject(subject: string): string {
   return subject.split('.').slice(3).join('.');

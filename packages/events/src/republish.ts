@@ -10,11 +10,18 @@ export async function publishAgain(
   database: Database,
   eventIds: readonly string[],
 ): Promise<{ asked: string[]; tooRecent: string[] }> {
-  const rows = await withTx(database, null, (tx) => tx.rows(again, null, [eventIds, windowSeconds]));
-  wakeRelay(database);
-  const idsOf = (state: string) => rows.filter((row) => row.state === state).map((row) => row.event_id);
-  return { asked: idsOf('asked'), tooRecent: idsOf('too_recent') };
+  const [asked, tooRecent]: [string[], string[]] = [[], []];
+  for (let at = 0; at < eventIds.length; at += mostAtOnce) {
+    const ids = eventIds.slice(at, at + mostAtOnce);
+    const rows = await withTx(database, null, (tx) => tx.rows(again, null, [ids, windowSeconds]));
+    for (const { event_id, state } of rows) (state === 'asked' ? asked : tooRecent).push(event_id);
+    wakeRelay(database);
+  }
+  return { asked, tooRecent };
 }
+
+// Each a transaction of some tens of milliseconds, however many are missing: they go out while the next are asked for.
+const mostAtOnce = 1_000;
 
 // The stream's window for duplicates, and ten seconds for clocks.
 const windowSeconds = 130;

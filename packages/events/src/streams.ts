@@ -44,36 +44,42 @@ export async function eventIdAt(
 }
 
 /**
- * Makes sure that the durable consumer exists and is given what the filter names; undefined when the stream does not exist, yet. A filter that names less is set in place (`mayNarrow`): the
- * consumer keeps its position and what is in flight. One that names more is a new consumer from the first event on, because the old one has passed
- * events that it now wants; inboxes take care of what is given twice.
+ * Makes sure that the durable consumer exists and is given what the filter names; undefined when the stream does not exist, yet. A filter that names more is a new consumer from the first
+ * event on, because the old one has passed events that it now wants; inboxes take care of what is given twice. A consumer that is given more is left as it is.
  */
 export async function ensureConsumer(
   connection: EventConnection,
   from: string,
   durable: string,
   filterSubject: string,
-  mayNarrow: boolean,
 ): Promise<ConsumerInfo | undefined> {
   const stream = streamOf(from);
   const existing = await orMissing(() => connection.manager.consumers.info(stream, durable));
-  if (existing !== undefined && isGiven(existing, filterSubject)) {
-    if (!mayNarrow || existing.config.filter_subject === filterSubject) return existing;
-    return orMissing(() => connection.manager.consumers.update(stream, durable, { filter_subject: filterSubject }));
-  }
+  if (existing !== undefined && isGiven(existing, filterSubject)) return existing;
   if (existing !== undefined) await connection.manager.consumers.delete(stream, durable);
   return orMissing(() => connection.manager.consumers.add(stream, consumerConfig(durable, filterSubject)));
 }
 
-/** Whether the durable consumer is given all that the filter names; a consumer that does not exist is not. */
-export async function isConsumerGiven(
+/** Has the durable consumer be given what the filter names alone. It keeps its position and what is in flight. */
+export async function narrowConsumer(
   connection: EventConnection,
   from: string,
   durable: string,
   filterSubject: string,
-): Promise<boolean> {
+): Promise<void> {
+  await orMissing(() =>
+    connection.manager.consumers.update(streamOf(from), durable, { filter_subject: filterSubject }),
+  );
+}
+
+/** What the durable consumer is given; undefined when it, or the stream, does not exist. */
+export async function filterOfConsumer(
+  connection: EventConnection,
+  from: string,
+  durable: string,
+): Promise<string | undefined> {
   const info = await orMissing(() => connection.manager.consumers.info(streamOf(from), durable));
-  return info !== undefined && isGiven(info, filterSubject);
+  return info?.config.filter_subject;
 }
 
 // Filters end in a type, or in `>` behind what their types have in common.
