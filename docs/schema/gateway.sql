@@ -136,7 +136,7 @@ create table files (
   constraint files_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint expires_after_its_creation CHECK ((expires_at > created_at)),
   constraint files_filename_check CHECK (((length(filename) >= 1) AND (length(filename) <= 255))),
-  constraint files_purpose_check CHECK ((purpose = 'dispute_evidence'::text)),
+  constraint files_purpose_check CHECK ((purpose = ANY (ARRAY['account_requirement'::text, 'dispute_evidence'::text]))),
   constraint files_size_bytes_check CHECK (((size_bytes >= 1) AND (size_bytes <= 10000000))),
   constraint files_state_check CHECK ((state = ANY (ARRAY['receiving'::text, 'stored'::text]))),
   constraint files_store_check CHECK ((store = ANY (ARRAY['postgres'::text, 's3'::text]))),
