@@ -52,6 +52,7 @@ create table checked_days (
   fee_cents bigint not null,
   net_cents bigint not null,
   checked_at timestamp(3) with time zone default clock_timestamp() not null,
+  differs boolean default false not null,
   constraint checked_days_pkey PRIMARY KEY (account_id, test_mode, processor, processor_account, day),
   constraint checked_days_account_id_test_mode_processor_processor_acco_fkey FOREIGN KEY (account_id, test_mode, processor, processor_account) REFERENCES ledger_feeds(account_id, test_mode, processor, processor_account),
   constraint checked_days_movements_check CHECK ((movements >= 0))
@@ -60,6 +61,7 @@ alter table checked_days enable row level security;
 alter table checked_days force row level security;
 create policy own_rows on checked_days for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX checked_days_that_differ ON refunds.checked_days USING btree (account_id, test_mode, processor, processor_account, day) WHERE differs;
 
 create table dead_letters (
   consumer text collate "C" not null,
@@ -406,8 +408,11 @@ create policy own_rows on ledger_transactions for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE UNIQUE INDEX entry_is_posted_once ON refunds.ledger_transactions USING btree (account_id, test_mode, entry_id) WHERE (entry_id IS NOT NULL);
 CREATE INDEX ledger_captures_of_a_charge ON refunds.ledger_transactions USING btree (account_id, test_mode, processor_charge_id, id) WHERE ((processor_charge_id IS NOT NULL) AND (entry_id IS NOT NULL));
+CREATE INDEX ledger_disputes_by_source ON refunds.ledger_transactions USING btree (account_id, test_mode, source_id) WHERE (kind = 'dispute'::text);
 CREATE INDEX ledger_payouts_by_time ON refunds.ledger_transactions USING btree (account_id, test_mode, occurred_at, id) WHERE (kind = 'payout'::text);
 CREATE INDEX ledger_suspense_by_time ON refunds.ledger_transactions USING btree (account_id, test_mode, occurred_at, id) WHERE ((processor_transaction_id IS NOT NULL) AND ((kind = 'other'::text) OR ((kind = ANY (ARRAY['charge'::text, 'refund'::text])) AND (source_id IS NULL)) OR (net_cents <> (amount_cents - fee_cents))));
+CREATE INDEX ledger_transactions_by_balance_transaction ON refunds.ledger_transactions USING btree (account_id, test_mode, balance_transaction_id) WHERE (balance_transaction_id IS NOT NULL);
+CREATE INDEX ledger_transactions_by_time ON refunds.ledger_transactions USING btree (account_id, test_mode, occurred_at);
 CREATE UNIQUE INDEX movement_is_posted_once ON refunds.ledger_transactions USING btree (account_id, test_mode, processor, processor_account, processor_transaction_id) WHERE (processor_transaction_id IS NOT NULL);
 CREATE TRIGGER add_ledger_activity AFTER INSERT ON refunds.ledger_transactions REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION add_ledger_activity();
 CREATE CONSTRAINT TRIGGER check_ledger_transaction AFTER INSERT ON refunds.ledger_transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_ledger_postings();
