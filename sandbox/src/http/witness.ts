@@ -10,8 +10,8 @@ import type { Faults } from '../faults.ts';
 import { invalidRequest, missingRecord, Refusal } from '../refusal.ts';
 import { shape } from '../shapes/shape.ts';
 import type { Write } from '../store/group-commit.ts';
-import type { ChargeRecord, RefundRecord } from '../store/record-types.ts';
-import type { Records } from '../store/records.ts';
+import type { ChargeRecord, RecordOf, RefundRecord } from '../store/record-types.ts';
+import type { ListedKind, Records } from '../store/records.ts';
 import { actOn, type Bank } from './bank.ts';
 
 /** Answers a call under `/sandbox/`; gives the body. */
@@ -34,6 +34,8 @@ export interface WitnessParts {
 }
 
 const maxAdvanceMs = 10 * 365 * 24 * 60 * 60 * 1000;
+/** Some 700 kB. */
+const longestPage = 1_000;
 const pathPattern = /^\/sandbox\/([a-z]+)(?:\/([A-Za-z0-9_]+)(?:\/([a-z]+))?)?$/;
 
 /**
@@ -51,11 +53,11 @@ export function createWitness(parts: WitnessParts): Witness {
     const fields = isRecord(body) ? body : {};
     switch (`${method} ${noun}${id && ' :id'}${verb && ` ${verb}`}`) {
       case 'GET charges':
-        return listed(records.all('charge', accountIn(query)), chargeRow);
+        return listOf('charge', query, chargeRow);
       case 'GET refunds':
-        return listed(records.all('refund', accountIn(query)), refundRow);
+        return listOf('refund', query, refundRow);
       case 'GET files':
-        return listed(records.all('file', accountIn(query)), (file) => file);
+        return listOf('file', query, (file) => file);
       case 'GET faults':
         return JSON.stringify({ data: faults.list() });
       case 'POST faults':
@@ -119,6 +121,16 @@ export function createWitness(parts: WitnessParts): Witness {
     }
   };
 
+  function listOf<Kind extends ListedKind>(
+    kind: Kind,
+    query: ParsedUrlQuery,
+    render: (record: RecordOf<Kind>) => object,
+  ): string | Readable {
+    const [limit, account] = [limitIn(query), textIn(query, 'account')];
+    if (limit === undefined) return listed(records.all(kind, account), render);
+    return pageOf(records.all(kind, account, textIn(query, 'starting_after')), limit, render);
+  }
+
   async function disputeCharge(fields: Record<string, unknown>): Promise<string> {
     const given = isRecord(fields.dispute) ? fields.dispute : fields;
     const { charge: chargeId, amount, reason, inquiry } = given;
@@ -175,8 +187,26 @@ function refundRow(refund: RefundRecord): object {
   };
 }
 
-function accountIn({ account }: ParsedUrlQuery): string | undefined {
-  return typeof account === 'string' ? account : undefined;
+function textIn(query: ParsedUrlQuery, name: string): string | undefined {
+  const text = query[name];
+  return typeof text === 'string' ? text : undefined;
+}
+
+function limitIn(query: ParsedUrlQuery): number | undefined {
+  const limit = textIn(query, 'limit');
+  if (limit === undefined) return undefined;
+  if (/^[1-9]\d{0,3}$/.test(limit) && Number(limit) <= longestPage) return Number(limit);
+  throw invalidRequest(`limit must be a number from 1 to ${longestPage}.`, { param: 'limit' });
+}
+
+/** `{data: […], has_more}`, oldest first. */
+function pageOf<Row>(rows: Iterable<Row>, limit: number, render: (row: Row) => object): string {
+  const data: object[] = [];
+  for (const row of rows) {
+    if (data.length === limit) return JSON.stringify({ data, has_more: true });
+    data.push(render(row));
+  }
+  return JSON.stringify({ data, has_more: false });
 }
 
 /** `{data: […]}` written piece by piece, so that a million rows need no more memory than one. */

@@ -43,8 +43,8 @@ export interface Records {
    * and gives how many those were.
    */
   purgeEvents(createdBefore: number, limit: number): number;
-  /** Every record of a kind, of all accounts or of one, oldest first, read as it is consumed. */
-  all<Kind extends ListedKind>(kind: Kind, account?: string): Generator<RecordOf<Kind>>;
+  /** Every record of a kind, of all accounts or of one, oldest first, from behind one of them if it is given, read as it is consumed. */
+  all<Kind extends ListedKind>(kind: Kind, account?: string, afterId?: string): Generator<RecordOf<Kind>>;
   indexMetadata(account: string, id: string, metadata: Record<string, string>, previous?: Record<string, string>): void;
   /** Ids of the intents that carry this metadata pair, newest first. */
   idsByMetadata(account: string, key: string, value: string, limit: number): string[];
@@ -82,6 +82,7 @@ export function openRecords(db: DatabaseSync): Records {
     `select body from records where parent = ? and kind = ? and account = ? order by seq limit ${childLimit}`,
   );
   const seqOf = db.prepare('select seq from records where id = ? and account = ? and kind = ?');
+  const seqOfId = db.prepare('select seq from records where id = ? and kind = ?');
   // The kind is part of the text, so that the index of that kind is used.
   const scanOf = (kind: ListedKind) =>
     db.prepare(`select seq, body from records where seq > ? and kind = '${kind}' order by seq limit ?`);
@@ -110,6 +111,12 @@ export function openRecords(db: DatabaseSync): Records {
   function find<Kind extends RecordKind>(kind: Kind, account: string, id: string): RecordOf<Kind> | undefined {
     const row = byId.get(id, account, kind);
     return row === undefined ? undefined : parse<Kind>(row);
+  }
+
+  function placeOf(kind: RecordKind, id: string): number {
+    const row = seqOfId.get(id, kind);
+    if (row === undefined) throw missingRecord(kind, id.slice(0, 80), 'starting_after', 400);
+    return Number(row.seq);
   }
 
   return {
@@ -146,8 +153,8 @@ export function openRecords(db: DatabaseSync): Records {
       }
       return lookedAt;
     },
-    all: function* <Kind extends ListedKind>(kind: Kind, account?: string) {
-      for (let after = 0; ; ) {
+    all: function* <Kind extends ListedKind>(kind: Kind, account?: string, afterId?: string) {
+      for (let after = afterId === undefined ? 0 : placeOf(kind, afterId); ; ) {
         const rows =
           account === undefined ? scans[kind].all(after, scanSize) : scanOfAccount.all(account, kind, after, scanSize);
         for (const row of rows) yield parse<Kind>(row);
