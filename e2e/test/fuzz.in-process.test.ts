@@ -40,6 +40,6 @@ describe(`${requests} random requests to every route`, () => {
       expect(last.externalMb - first.externalMb).toBeLessThan(bounds.externalMb);
       expect(last.residentMb - second.residentMb).toBeLessThan(bounds.residentMb);
     },
-    120_000 + requests * 20,
+    300_000 + requests * 50,
   );
 });
