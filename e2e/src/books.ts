@@ -1,7 +1,6 @@
-import { checkBooks, checkLedger, type Fault } from '@eligo/cli';
+import { checkBooks, checkLedger, type Fault, listOfSandbox } from '@eligo/cli';
 import { openDatabase } from '@eligo/postgres';
 import type { Constellation } from '@eligo/testkit';
-import { records } from './records.ts';
 
 /** What `eligo ledger check` finds in a constellation, with the sandbox's own list as the witness; of the ledger only once nothing else is found. */
 export async function booksOf(eligo: Constellation): Promise<Fault[]> {
@@ -9,13 +8,9 @@ export async function booksOf(eligo: Constellation): Promise<Fault[]> {
 }
 
 async function look(eligo: Constellation, isForLedger: (books: readonly Fault[]) => boolean): Promise<Fault[]> {
-  const [charges, refunds] = await Promise.all([
-    eligo.sandbox('GET', '/sandbox/charges'),
-    eligo.sandbox('GET', '/sandbox/refunds'),
-  ]);
   const database = openDatabase({ url: eligo.database.adminUrl, applicationName: 'books', max: 1 });
   try {
-    const books = await checkBooks(database, { charges: records(charges, 'data'), refunds: records(refunds, 'data') });
+    const books = await checkBooks(database, listOfSandbox(eligo.processor));
     if (!isForLedger(books)) return books;
     // The ledger reads the processor's balance every few seconds, so what it still waits for is no fault here.
     return [...books, ...(await checkLedger(database)).filter(({ state }) => state === 'wrong')];

@@ -8,6 +8,8 @@ export interface ListedMovement {
   readonly created: number;
   readonly amount: number;
   readonly fee: number;
+  /** US dollars unless another is given; listed whatever currency is asked for. */
+  readonly currency?: string;
 }
 
 /** A processor that lists these movements, oldest first here, to whoever asks, as Stripe's interface does. */
@@ -15,12 +17,15 @@ export interface MovementList {
   readonly url: string;
   /** How many pages it has given. */
   pages(): number;
+  /** Refuses every list that begins at this time or later. */
+  refuseFrom(at: number): void;
   close(): Promise<void>;
 }
 
 /** Starts it. The array can be changed between calls. */
 export async function startMovementList(movements: readonly ListedMovement[]): Promise<MovementList> {
   let pages = 0;
+  let refusedFrom = Number.POSITIVE_INFINITY;
   let places = new Map<string, number>();
   const placeOf = (id: string) => {
     if (places.size !== movements.length) places = new Map(movements.map((movement, place) => [movement.id, place]));
@@ -35,6 +40,8 @@ export async function startMovementList(movements: readonly ListedMovement[]): P
     const before = Number(searchParams.get('created[lt]') ?? Number.MAX_SAFE_INTEGER);
     const after = searchParams.get('starting_after');
     const limit = Number(searchParams.get('limit') ?? 10);
+    if (from >= refusedFrom)
+      return response.writeHead(403).end('{"error":{"type":"invalid_request_error","code":"account_invalid"}}');
     // Newest first, from behind the last one that the caller has.
     let at = firstFrom(movements, before);
     if (after !== null) at = Math.min(at, placeOf(after));
@@ -54,6 +61,9 @@ export async function startMovementList(movements: readonly ListedMovement[]): P
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     pages: () => pages,
+    refuseFrom: (at) => {
+      refusedFrom = at;
+    },
     async close() {
       server.close();
       server.closeAllConnections();
@@ -73,10 +83,10 @@ function firstFrom(movements: readonly ListedMovement[], at: number): number {
   return low;
 }
 
-function shapeOf({ id, created, amount, fee }: ListedMovement): object {
+function shapeOf({ id, created, amount, fee, currency = 'usd' }: ListedMovement): object {
   const net = amount - fee;
   return {
-    ...{ id, object: 'balance_transaction', amount, fee, net, created, available_on: created, currency: 'usd' },
+    ...{ id, object: 'balance_transaction', amount, fee, net, created, available_on: created, currency },
     ...{
       description: null,
       exchange_rate: null,
@@ -84,6 +94,6 @@ function shapeOf({ id, created, amount, fee }: ListedMovement): object {
       source: `ch_${id}`,
       status: 'available',
     },
-    ...{ type: 'charge', fee_details: [{ amount: fee, application: null, currency: 'usd', type: 'stripe_fee' }] },
+    ...{ type: 'charge', fee_details: [{ amount: fee, application: null, currency, type: 'stripe_fee' }] },
   };
 }

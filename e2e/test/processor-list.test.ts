@@ -1,5 +1,5 @@
 import { checkoutService } from '@eligo/checkout';
-import { checkLedger, checkProcessor } from '@eligo/cli';
+import { checkLedger, checkProcessor, rereadMovements } from '@eligo/cli';
 import { type Database, openDatabase } from '@eligo/postgres';
 import { openProcessors, type Processors } from '@eligo/processor';
 import { refundsService } from '@eligo/refunds';
@@ -54,33 +54,45 @@ describe('eligo ledger check --processor', () => {
   const check = (from?: string) => checkProcessor(database, processors, { from });
   const found = async (from?: string) =>
     (await check(from)).faults.map(({ fault, state, id, account_id }) => [fault, state, id, account_id]);
+  const daysThatDiffer = async () =>
+    (await checkLedger(database)).filter(({ fault }) => fault === 'day_differs_from_processor').map(({ id }) => id);
   const firstDay = new Date(begins * 1_000).toISOString().slice(0, 10);
 
-  it('names what the processor lists and the books do not have, and the other way round, to the cent; seconds and pages are no borders [D14.157]', async () => {
-    const row = `account_id = '${account}' and id =`;
+  const row = `account_id = '${account}' and id =`;
+  const atOf = (days: number) => new Date((begins + days * day) * 1_000).toISOString().slice(0, 10);
+
+  it('names every movement that differs, whichever month it is of, both ways round, to the cent; seconds and pages are no borders [D14.157]', async () => {
     await test.admin(
       `update refunds.processor_transactions set fee_cents = 60, net_cents = net_cents - 1 where ${row} 'txn_0_39'`,
     );
     await test.admin(`update refunds.processor_transactions set id = 'txn_other' where ${row} 'txn_40_60'`);
-    expect((await found()).toSorted()).toEqual([['movement_stored_differently', 'wrong', 'txn_0_39', account]]);
+    const inBothMonths = [
+      ['movement_not_listed', 'wrong', 'txn_other', account],
+      ['movement_not_stored', 'wrong', 'txn_40_60', account],
+      ['movement_stored_differently', 'wrong', 'txn_0_39', account],
+    ];
+    expect(await found()).toEqual(inBothMonths);
+    // Every check says which of these days are not as the processor lists them, where the sums tell.
+    expect(await daysThatDiffer()).toEqual([`${atOf(0)} acct_compared`]);
+    // The days that differ are read again, and then what is newer than the last day that was compared.
+    const before = list.pages();
+    expect(await found()).toEqual(inBothMonths);
+    expect(list.pages() - before).toBe(2 * 2 + 1);
     await test.admin(
       `update refunds.processor_transactions set fee_cents = 59, net_cents = net_cents + 1 where ${row} 'txn_0_39'`,
     );
-    expect((await found()).toSorted()).toEqual([
-      ['movement_not_listed', 'wrong', 'txn_other', account],
-      ['movement_not_stored', 'wrong', 'txn_40_60', account],
-    ]);
+    const inOneMonth = inBothMonths.slice(0, 2);
+    expect(await found()).toEqual(inOneMonth);
+    expect(await daysThatDiffer()).toEqual([]);
     // What the processor has just made is on its way.
     const readFrom = (at: string) => test.admin(`update refunds.ledger_feeds set read_from = ${at}`);
     await readFrom('begins_at');
     expect(await found()).toContainEqual(['movement_not_stored', 'unsettled', 'txn_40_60', account]);
     await readFrom('now()');
-    // What agreed before is not read again, and what differs is.
-    const before = list.pages();
-    expect(await found()).toHaveLength(2);
-    expect(list.pages() - before).toBe(2);
+    expect(await found()).toEqual(inOneMonth);
     await test.admin(`update refunds.processor_transactions set id = 'txn_40_60' where ${row} 'txn_other'`);
-    expect(await check()).toMatchObject({ faults: [], accounts: 1, movements: 240 });
+    expect(await check()).toEqual({ faults: [], accounts: 1, movements: 120 });
+    expect(await check()).toEqual({ faults: [], accounts: 1, movements: 0 });
   });
 
   it('reads only what is newer than the last day that agreed, or from a day on; the sums of that day are checked without it [D14.157]', async () => {
@@ -92,18 +104,16 @@ describe('eligo ledger check --processor', () => {
     expect(
       await test.admin(`select sum(movements)::int as all, sum(net_cents)::int as net from refunds.${day}`),
     ).toEqual([{ all: 360, net: movements.reduce((sum, { amount, fee }) => sum + amount - fee, 0) }]);
-    const local = async () =>
-      (await checkLedger(database)).filter(({ fault }) => fault === 'day_differs_from_processor').map(({ id }) => id);
-    expect(await local()).toEqual([]);
+    expect(await daysThatDiffer()).toEqual([]);
     const gone = await test.admin(`delete from refunds.processor_transactions where id = 'txn_0_7' returning *`);
-    expect(await local()).toEqual([`${firstDay} acct_compared`]);
+    expect(await daysThatDiffer()).toEqual([`${firstDay} acct_compared`]);
     expect(await check()).toMatchObject({ faults: [] });
     expect(await found(firstDay)).toEqual([['movement_not_stored', 'wrong', 'txn_0_7', account]]);
     await test.admin(
       `insert into refunds.processor_transactions select * from jsonb_populate_record(null::refunds.processor_transactions, $1)`,
       [JSON.stringify(gone[0])],
     );
-    expect(await local()).toEqual([]);
+    expect(await daysThatDiffer()).toEqual([]);
   });
 
   it('reads the whole list again once the books begin earlier, and says which account it cannot ask [D14.157]', async () => {
@@ -114,8 +124,66 @@ describe('eligo ledger check --processor', () => {
     expect(await check()).toEqual({ faults: [], accounts: 1, movements: 360 });
     const without = openProcessors({});
     expect((await checkProcessor(database, without)).faults).toEqual([
-      expect.objectContaining({ fault: 'processor_not_compared', state: 'unsettled', id: 'acct_compared' }),
+      expect.objectContaining({ fault: 'processor_not_compared', state: 'not_compared', id: 'acct_compared' }),
     ]);
     without.close();
+  });
+
+  it('says from which day on it could not compare, and goes on there the next time [D14.157]', async () => {
+    await test.admin('delete from refunds.checked_days');
+    // The second month is refused.
+    list.refuseFrom(begins + 30 * day);
+    const refused = await check();
+    expect(refused).toMatchObject({ accounts: 1, movements: 120 });
+    expect(refused.faults).toEqual([
+      expect.objectContaining({
+        ...{ fault: 'processor_not_compared', state: 'not_compared', id: 'acct_compared' },
+        detail: `from ${atOf(30)} on: the processor answers account_invalid`,
+      }),
+    ]);
+    list.refuseFrom(Number.POSITIVE_INFINITY);
+    expect(await check()).toEqual({ faults: [], accounts: 1, movements: 240 });
+  });
+
+  it('leaves movements in another currency out of the comparison [D14.152, D14.157]', async () => {
+    movements.push({
+      id: 'txn_cad',
+      created: Math.floor(Date.now() / 1_000) - 7_200,
+      amount: 5_000,
+      fee: 0,
+      currency: 'cad',
+    });
+    expect(await check()).toEqual({ faults: [], accounts: 1, movements: 0 });
+    expect(await check(firstDay)).toEqual({ faults: [], accounts: 1, movements: 360 });
+  });
+
+  it('finds a movement that was listed late, which is stored when its days are read again, and then agrees [D14.157]', async () => {
+    const created = begins + 40 * day + 4;
+    movements.splice(240, 0, { id: 'txn_late', created, amount: 2_500, fee: 103 });
+    expect(await check()).toEqual({ faults: [], accounts: 1, movements: 0 });
+    expect(await found(firstDay)).toEqual([['movement_not_stored', 'wrong', 'txn_late', account]]);
+    const days = (from: number, to: number) => ({ from: Date.parse(atOf(from)), before: Date.parse(atOf(to)) });
+    const reread = (from: number, to: number, accountId?: string) =>
+      rereadMovements(database, processors, { ...days(from, to), accountId });
+    expect(await reread(0, 40)).toMatchObject({ listed: 120, stored: 0 });
+    expect(await reread(40, 41, 'facct_another')).toEqual({ accounts: 0, listed: 0, stored: 0, unread: [] });
+    expect(await reread(40, 41)).toEqual({ accounts: 1, listed: 121, stored: 1, unread: [] });
+    expect(await reread(40, 41)).toMatchObject({ stored: 0 });
+    const [stored] = await test.admin(
+      `select amount_cents::int as amount, net_cents::int as net, match_at <= now() as is_due from refunds.processor_transactions where ${row} 'txn_late'`,
+    );
+    expect(stored).toEqual({ amount: 2_500, net: 2_397, is_due: true });
+    // The day that differed is compared again.
+    expect(await check()).toEqual({ faults: [], accounts: 1, movements: 121 });
+    expect(await check()).toEqual({ faults: [], accounts: 1, movements: 0 });
+    // One of a day that agreed when it was compared: that day is to be compared again, too.
+    movements.splice(241, 0, { id: 'txn_later', created, amount: 1_000, fee: 59 });
+    expect(await reread(40, 41)).toMatchObject({ listed: 122, stored: 1 });
+    expect(await daysThatDiffer()).toEqual([`${atOf(40)} acct_compared`]);
+    expect(await check()).toEqual({ faults: [], accounts: 1, movements: 122 });
+    expect(await daysThatDiffer()).toEqual([]);
+    list.refuseFrom(begins + 40 * day);
+    expect(await reread(40, 41)).toMatchObject({ listed: 0, unread: ['acct_compared'] });
+    list.refuseFrom(Number.POSITIVE_INFINITY);
   });
 });

@@ -1,14 +1,18 @@
 import { openDatabase } from '@eligo/postgres';
-import { openProcessors, readProcessorEnvironment } from '@eligo/processor';
+import { openProcessors, type Processors, readProcessorEnvironment } from '@eligo/processor';
 import { readEnvironment } from '@eligo/service';
 import { isId } from '@eligo/values';
 import { type Command, type Given, type Outcome, UsageError } from '../command.ts';
 import { withEverything } from '../connect.ts';
-import { checkBooks, type Fault, type ProcessorList } from '../ledger/check-books.ts';
-import { checkLedger } from '../ledger/check-ledger.ts';
-import { checkProcessor, type ProcessorCheck, type ProcessorCheckRange } from '../ledger/check-processor.ts';
+import { openBooks } from '../ledger/check-books.ts';
+import { lookAtLedger } from '../ledger/check-ledger.ts';
+import { lookAtProcessor, type ProcessorCheck } from '../ledger/check-processor.ts';
+import { type Findings, lookTwice } from '../ledger/findings.ts';
 import { accountsBesideSuspense, moveFromSuspense } from '../ledger/move-from-suspense.ts';
 import { renameCharges, repairLedger } from '../ledger/repair-ledger.ts';
+import { rereadMovements } from '../ledger/reread-movements.ts';
+import { listOfSandbox, type Sandbox } from '../ledger/sandbox-list.ts';
+import { progressOf } from '../ledger/tell-progress.ts';
 import { operatorName } from '../recorded-command.ts';
 import { runningStack } from '../running-stack.ts';
 import { variable } from '../variable.ts';
@@ -19,10 +23,18 @@ export const ledgerCommands: readonly Command[] = [
     name: 'ledger check',
     usage: '[--processor [--from DAY]]',
     summary:
-      'Compares records, journals, the ledger, events, the processors’ listed movements and the sandbox’s list to the cent. With --processor also the list that each processor gives now, from behind the last day that was compared, or from a UTC day on. Uses DATABASE_URL, ELIGO_SANDBOX_URL, ELIGO_SANDBOX_KEY and the variables of Stripe, or the running stack.',
+      'Compares records, journals, the ledger, events, the processors’ listed movements and the sandbox’s list to the cent. With --processor also the list that each processor gives now, from behind the last day that was compared, or from a UTC day on. Exits with 1 if anything is wrong, and with 3 if an account at a processor could not be compared. Uses DATABASE_URL, ELIGO_SANDBOX_URL, ELIGO_SANDBOX_KEY and the variables of Stripe, or the running stack.',
     readsOnly: true,
     options: { processor: { type: 'boolean' }, from: { type: 'string' } },
     run: check,
+  },
+  {
+    name: 'ledger reread',
+    usage: '--from DAY [--to DAY] [--account ACCOUNT]',
+    summary:
+      'Reads the movements that each processor lists of these UTC days again, and stores those that are missing; the services post them within minutes. Changes nothing that is stored. Uses DATABASE_URL, ELIGO_SANDBOX_URL, ELIGO_SANDBOX_KEY and the variables of Stripe, or the running stack.',
+    options: { from: { type: 'string' }, to: { type: 'string' }, account: { type: 'string' } },
+    run: reread,
   },
   {
     name: 'ledger move',
@@ -84,9 +96,11 @@ async function move(given: Given): Promise<Outcome> {
 
 /** The longest call to the processor is over by then, and what it did is recorded. */
 const betweenLooksMs = 8_000;
+/** Each statement reads a range of rows, and has this for it. */
+const statementTimeoutMs = 30_000;
 
 interface Looked {
-  readonly faults: Fault[];
+  readonly findings: Findings;
   /** Whether there was a list of the sandbox to compare with. */
   readonly compared: boolean;
   /** What the processors listed. */
@@ -97,53 +111,49 @@ async function check(given: Given): Promise<Outcome> {
   const from = given.text('from');
   const asks = given.flag('processor');
   if (from !== undefined && !asks) throw new UsageError('--from needs --processor');
-  if (from !== undefined && !(/^\d{4}-\d\d-\d\d$/.test(from) && Number.isFinite(Date.parse(from)))) {
-    throw new UsageError('--from must be a day in UTC: 2026-11-23');
-  }
-  return outcomeOf(await lookTwice(asks ? { from } : undefined));
+  if (from !== undefined) dayOf(from, '--from');
+  return outcomeOf(await compare(given, asks ? { from } : undefined));
 }
 
-// Records and the processor's list cannot be read at the same moment: while charges run, only what two looks find is a fault.
-async function lookTwice(range: ProcessorCheckRange | undefined): Promise<Looked> {
+function dayOf(text: string, option: string): number {
+  const at = Date.parse(text);
+  if (!/^\d{4}-\d\d-\d\d$/.test(text) || !Number.isFinite(at)) {
+    throw new UsageError(`${option} must be a day in UTC: 2026-11-23`);
+  }
+  return at;
+}
+
+async function compare(given: Given, range: { readonly from: string | undefined } | undefined): Promise<Looked> {
   const { databaseUrl, sandbox } = place();
-  const database = openDatabase({
-    url: databaseUrl,
-    applicationName: 'eligo ledger check',
-    max: 1,
-    statementTimeoutMs: 120_000,
-  });
-  const processors =
-    range &&
-    openProcessors({
-      ...readEnvironment(process.env, readProcessorEnvironment),
-      ...(sandbox ? { ELIGO_SANDBOX_URL: sandbox.url, ELIGO_SANDBOX_KEY: sandbox.key } : {}),
-    });
-  const look = async () => {
-    const books = await checkBooks(database, sandbox && (await listOf(sandbox)));
-    const listed = processors && (await checkProcessor(database, processors, range));
-    return { faults: [...books, ...(await checkLedger(database)), ...(listed?.faults ?? [])], listed };
-  };
-  const compared = sandbox !== undefined;
+  const url = databaseUrl;
+  const database = openDatabase({ url, applicationName: 'eligo ledger check', max: 1, statementTimeoutMs });
+  const processors = range && processorsHere(sandbox);
+  const onRange = progressOf(given.sayAside);
+  let listed: Looked['listed'];
   try {
-    const first = await look();
-    if (first.faults.length === 0) return { ...first, compared };
-    await new Promise((resolve) => setTimeout(resolve, betweenLooksMs));
-    const seen = new Set(first.faults.map(nameOf));
-    const { faults, listed } = await look();
-    return { faults: faults.filter((fault) => seen.has(nameOf(fault))), listed: first.listed ?? listed, compared };
+    const books = await openBooks(database, sandbox && listOfSandbox(sandbox));
+    try {
+      const look = async (findings: Findings) => {
+        await books.look(findings, { onRange });
+        await lookAtLedger(database, findings, { onRange });
+        listed = processors && (await lookAtProcessor(database, processors, findings, { ...range, onWindow: onRange }));
+      };
+      const findings = await lookTwice(look, () => new Promise((resolve) => setTimeout(resolve, betweenLooksMs)));
+      return { findings, listed, compared: sandbox !== undefined };
+    } finally {
+      await books.close();
+    }
   } finally {
     processors?.close();
     await database.close();
   }
 }
 
-function nameOf({ state, fault, id, detail }: Fault): string {
-  return [state, fault, id, detail].join(' ');
-}
-
-interface Sandbox {
-  readonly url: string;
-  readonly key: string;
+function processorsHere(sandbox: Sandbox | undefined): Processors {
+  return openProcessors({
+    ...readEnvironment(process.env, readProcessorEnvironment),
+    ...(sandbox ? { ELIGO_SANDBOX_URL: sandbox.url, ELIGO_SANDBOX_KEY: sandbox.key } : {}),
+  });
 }
 
 function place(): { databaseUrl: string; sandbox: Sandbox | undefined } {
@@ -154,31 +164,52 @@ function place(): { databaseUrl: string; sandbox: Sandbox | undefined } {
   return { databaseUrl: file.postgres, sandbox: { url: file.processor, key: file.processor_key } };
 }
 
-async function listOf({ url, key }: Sandbox): Promise<ProcessorList> {
-  const read = async (noun: string) => {
-    const answer = await fetch(new URL(`/sandbox/${noun}`, url), { headers: { authorization: `Bearer ${key}` } });
-    if (!answer.ok) throw new Error(`The sandbox returned ${answer.status} for its ${noun}`);
-    return ((await answer.json()) as { data: unknown[] }).data;
-  };
-  return { charges: await read('charges'), refunds: await read('refunds') };
-}
-
-function outcomeOf({ faults, compared, listed }: Looked): Outcome {
-  const wrong = faults.filter(({ state }) => state === 'wrong');
-  const unsettled = faults.filter(({ state }) => state === 'unsettled');
-  const linesOf = (some: readonly Fault[]) =>
-    some.map(({ state, fault, id, detail }) => `${state.padEnd(9)}  ${fault}  ${id}  ${detail}`);
+function outcomeOf({ findings, compared, listed }: Looked): Outcome {
+  const { faults, areMore } = findings;
+  const [wrong, notCompared, unsettled] = (['wrong', 'not_compared', 'unsettled'] as const).map((state) =>
+    faults.filter((fault) => fault.state === state),
+  ) as [typeof faults, typeof faults, typeof faults];
+  const missing = notCompared.length > 0 ? `, ${notCompared.length} not compared` : '';
   return {
     json: {
-      ...{ wrong, unsettled, compared_with_processor: compared },
+      ...{ wrong, unsettled, not_compared: notCompared, compared_with_processor: compared },
+      ...(areMore ? { more: true } : {}),
       ...(listed ? { processor_accounts: listed.accounts, processor_movements: listed.movements } : {}),
     },
     lines: [
-      ...linesOf(wrong),
-      ...linesOf(unsettled),
+      ...faults.map(({ state, fault, id, detail }) => `${state.padEnd(12)}  ${fault}  ${id}  ${detail}`),
+      ...(areMore ? [`More was found than the ${faults.length} findings above`] : []),
       ...(listed ? [`${listed.accounts} accounts at processors listed ${listed.movements} movements`] : []),
-      `${wrong.length} wrong, ${unsettled.length} unsettled${compared ? '' : '; not compared with a processor list'}`,
+      `${wrong.length} wrong, ${unsettled.length} unsettled${missing}${compared ? '' : '; not compared with a processor list'}`,
     ],
     failed: wrong.length > 0,
+    incomplete: notCompared.length > 0,
   };
+}
+
+async function reread(given: Given): Promise<Outcome> {
+  const from = dayOf(given.needed('from'), '--from');
+  const to = given.text('to');
+  const before = to === undefined ? Date.now() : dayOf(to, '--to') + 86_400_000;
+  if (before <= from) throw new UsageError('--to must not be before --from');
+  const accountId = given.text('account');
+  if (accountId !== undefined && !isId('account', accountId)) {
+    throw new UsageError('--account must be the identifier of an account: facct_…');
+  }
+  const processors = processorsHere(place().sandbox);
+  try {
+    const { accounts, listed, stored, unread } = await withEverything('refunds', (database) =>
+      rereadMovements(database, processors, { from, before, accountId }, progressOf(given.sayAside)),
+    );
+    return {
+      json: { accounts, listed, stored, unread },
+      lines: [
+        ...unread.map((account) => `not read: ${account}`),
+        `${accounts} accounts at processors listed ${listed} movements; ${stored} were missing and are stored`,
+      ],
+      incomplete: unread.length > 0,
+    };
+  } finally {
+    processors.close();
+  }
 }
