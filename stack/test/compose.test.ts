@@ -5,6 +5,7 @@ import { catalogService } from '@eligo/catalog';
 import { checkoutService } from '@eligo/checkout';
 import { isOldServer } from '@eligo/events';
 import { gatewayService } from '@eligo/gateway';
+import { readProcessorEnvironment } from '@eligo/processor';
 import { refundsService } from '@eligo/refunds';
 import { buildService, createLogger, type ServiceComposition, stopWaitMs } from '@eligo/service';
 import { webhooksService } from '@eligo/webhooks';
@@ -51,6 +52,22 @@ it('passes on what live money needs, to both who move it', () => {
   for (const name of ['checkout', 'refunds']) {
     expect(environmentOf(serviceNamed(name), { ...secrets, ...live })).toMatchObject(live);
   }
+});
+
+it('gives the command-line tool all that it needs to ask the processors, as those who move money have it, and the way to them [D14.157]', () => {
+  const tool = serviceNamed('cli');
+  const read: string[] = [];
+  const reading = (name: string) => void read.push(name);
+  readProcessorEnvironment({ optional: reading, optionalSecret: reading } as never);
+  expect(read).toContain('STRIPE_SECRET_KEY');
+  for (const variable of read)
+    expect([variable, tool.environment?.[variable]]).toEqual([
+      variable,
+      serviceNamed('refunds').environment?.[variable],
+    ]);
+  expect(tool.networks).toEqual(serviceNamed('refunds').networks);
+  expect(tool.networks).toContain('outside');
+  expect(compose.networks?.outside).not.toHaveProperty('internal');
 });
 
 it('runs Postgres as npm start does', () => {
@@ -339,7 +356,7 @@ it('gives each secret to those that use it, and to no other [D14.195]', () => {
     ELIGO_SANDBOX_KEY: ['checkout', 'cli', 'refunds', 'sandbox'],
     ELIGO_SANDBOX_EVENTS_SECRET: ['gateway', 'sandbox'],
     ELIGO_PAGE_KEY: ['billing', 'checkout', 'gateway'],
-    STRIPE_SECRET_KEY: ['checkout', 'refunds'],
+    STRIPE_SECRET_KEY: ['checkout', 'cli', 'refunds'],
     ELIGO_STRIPE_EVENTS_SECRET: ['gateway'],
     ELIGO_SMTP_URL: ['billing'],
     ELIGO_FILES_S3_SECRET_ACCESS_KEY: ['gateway'],
