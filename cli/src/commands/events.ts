@@ -1,7 +1,7 @@
-import { deleteStreams, listRepairs, type MissingEvent, missingEvents, publishAgain } from '@eligo/events';
-import { type ComponentName, componentNames } from '@eligo/stack';
+import { deleteStreams, listRepairs, type MissedEvent, missingPages, publishAgain } from '@eligo/events';
+import type { ComponentName } from '@eligo/stack';
 import { type Command, type Given, UsageError } from '../command.ts';
-import { type Consumption, componentsNamed, consumptions } from '../components.ts';
+import { componentsNamed, consumptions } from '../components.ts';
 import { adminDatabaseUrl, natsPlace, withComponent } from '../connect.ts';
 
 const range = {
@@ -35,12 +35,9 @@ export const eventCommands: readonly Command[] = [
       if ((eventId === undefined) === !given.flag('missing')) {
         throw new UsageError('--missing, or --event EVENT_ID with --from SERVICE, is required');
       }
-      const wanted =
-        eventId === undefined ? idsByProducer(await findMissing(given)) : new Map([[oneProducer(given), [eventId]]]);
-      const answers = await Promise.all([...wanted].map(([from, ids]) => republish(from, ids)));
-      const [asked, tooRecent, gone] = (['asked', 'tooRecent', 'gone'] as const).map((state) =>
-        answers.flatMap((answer) => answer[state]),
-      ) as [string[], string[], string[]];
+      const { asked, tooRecent, gone } = await republish(
+        eventId === undefined ? missingOf(given) : [{ from: oneProducer(given), eventIds: [eventId] }],
+      );
       return {
         json: { republished: asked, too_recent: tooRecent, gone },
         lines: [
@@ -112,44 +109,55 @@ function stateOf({ finished_at, progress }: { finished_at: string | null; progre
   return finished_at === null ? `in progress (${(progress * 100).toFixed(1)} %)` : `finished ${finished_at}`;
 }
 
-interface Missing extends MissingEvent {
+interface Missing extends MissedEvent {
   readonly from: string;
-  readonly service: ComponentName;
-  readonly consumer: string;
 }
 
 async function findMissing(given: Given): Promise<Missing[]> {
-  const hours = hoursOf(given.needed('hours'));
-  const services = new Set<string>(componentsNamed('service', given.text('service')));
-  const producers = new Set<string>(componentsNamed('from', given.text('from')));
-  const url = adminDatabaseUrl();
   const found: Missing[] = [];
-  const wanted = consumptions().filter(({ service, from }) => services.has(service) && producers.has(from));
-  // One after the other: each reads a day of two schemas.
-  for (const one of wanted) found.push(...(await missingFor(url, one, hours)));
+  for await (const { from, missing } of missingOf(given)) {
+    for (const event of missing) found.push({ ...event, from });
+  }
   return found;
 }
 
-async function missingFor(
-  url: string,
-  { service, consumer, from, types }: Consumption,
-  hours: number,
-): Promise<Missing[]> {
-  const missing = await missingEvents({ url, service, consumer, from, types, hours });
-  return missing.map((event) => ({ ...event, service, consumer, from }));
+interface MissingPage {
+  readonly from: ComponentName;
+  readonly missing: readonly MissedEvent[];
+  /** Each once: one that several consumers miss is published once. */
+  readonly eventIds: readonly string[];
 }
 
-// An event that several consumers miss is published once.
-function idsByProducer(missing: readonly Missing[]): Map<ComponentName, readonly string[]> {
-  const idsOf = (name: ComponentName) => missing.flatMap(({ from, eventId }) => (from === name ? [eventId] : []));
-  const all = componentNames.map((name) => [name, [...new Set(idsOf(name))]] as const);
-  return new Map(all.filter(([, ids]) => ids.length > 0));
+// One producer after the other, a page of its outbox at a time.
+async function* missingOf(given: Given): AsyncGenerator<MissingPage> {
+  const hours = hoursOf(given.needed('hours'));
+  const services = new Set<string>(componentsNamed('service', given.text('service')));
+  const url = adminDatabaseUrl();
+  for (const from of componentsNamed('from', given.text('from'))) {
+    const consumers = consumptions().filter((one) => one.from === from && services.has(one.service));
+    for await (const missing of missingPages({ url, from, consumers, hours }))
+      yield { from, missing, eventIds: [...new Set(missing.map(({ eventId }) => eventId))] };
+  }
 }
 
-async function republish(from: ComponentName, ids: readonly string[]) {
-  const { asked, tooRecent } = await withComponent(from, (database) => publishAgain(database, ids));
-  const known = new Set([...asked, ...tooRecent]);
-  return { asked, tooRecent, gone: ids.filter((id) => !known.has(id)) };
+interface Republished {
+  readonly asked: readonly string[];
+  readonly tooRecent: readonly string[];
+  readonly gone: readonly string[];
+}
+
+async function republish(
+  pages: AsyncIterable<MissingPage> | readonly Pick<MissingPage, 'from' | 'eventIds'>[],
+): Promise<Republished> {
+  const [asked, tooRecent, gone]: [string[], string[], string[]] = [[], [], []];
+  for await (const { from, eventIds } of pages) {
+    const answer = await withComponent(from, (database) => publishAgain(database, eventIds));
+    const known = new Set([...answer.asked, ...answer.tooRecent]);
+    for (const id of answer.asked) asked.push(id);
+    for (const id of answer.tooRecent) tooRecent.push(id);
+    for (const id of eventIds) if (!known.has(id)) gone.push(id);
+  }
+  return { asked, tooRecent, gone };
 }
 
 function oneProducer(given: Given): ComponentName {
