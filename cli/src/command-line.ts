@@ -3,7 +3,7 @@ import { Failure } from '@eligo/failures';
 import { type Command, type Given, type Outcome, UsageError } from './command.ts';
 import { commands } from './commands.ts';
 import { runRecorded } from './recorded-command.ts';
-import { visibleJson, visibleLine } from './visible-text.ts';
+import { visibleLine } from './visible-text.ts';
 
 /** Where a command's words go. */
 export interface Streams {
@@ -99,7 +99,7 @@ function read(command: Command, args: string[], asJson: boolean, { out, err }: S
 }
 
 function print(outcome: Outcome, asJson: boolean, streams: Streams): void {
-  if (asJson) streams.out(visibleJson(JSON.stringify(outcome.json)));
+  if (asJson) streams.out(visibleLine(JSON.stringify(outcome.json)));
   else for (const line of outcome.lines) streams.out(visibleLine(line));
 }
 

@@ -1,14 +1,9 @@
 /**
- * A line for a terminal, with each character that a terminal acts on rather than shows as an escape: a shopper's text must not move the cursor, begin a line of its
- * own, or turn the order of what stands beside it around.
+ * A line of text or JSON for a terminal, with each character that a terminal acts on rather than shows as an escape: a shopper's text must not move the cursor, begin a line of its
+ * own, or turn the order of what stands beside it around. JSON stays the same JSON: it escapes most of these characters itself, but not all.
  */
 export function visibleLine(line: string): string {
   return line.replaceAll(acted, escaped);
-}
-
-/** JSON for a terminal or a program: the same text. JSON escapes most of these characters, but not all. */
-export function visibleJson(json: string): string {
-  return json.replaceAll(acted, escaped);
 }
 
 // Control characters (C0 and C1), line and paragraph separators, marks and overrides of direction, and what has no width.

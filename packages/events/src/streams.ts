@@ -8,7 +8,7 @@ import {
   type StreamInfo,
 } from 'nats';
 import type { EventConnection } from './connection.ts';
-import { streamOf, subjectsOf } from './names.ts';
+import { isNamedBy, streamOf, subjectsOf } from './names.ts';
 import { type StreamOptions, streamSettings } from './stream-settings.ts';
 
 /** How long a consumer may take over an event before the server gives it to someone again. */
@@ -84,7 +84,7 @@ export async function filterOfConsumer(
 
 // Filters end in a type, or in `>` behind what their types have in common.
 function isGiven({ config: { filter_subject: given } }: ConsumerInfo, wanted: string): boolean {
-  return given === wanted || (given?.endsWith('>') === true && wanted.startsWith(given.slice(0, -1)));
+  return given !== undefined && isNamedBy(given, wanted);
 }
 
 /** How far a durable consumer is behind; undefined when it, or the stream, does not exist. */
