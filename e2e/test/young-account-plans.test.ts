@@ -30,8 +30,8 @@ it('no statement reads all of a young account to look up a few of its rows', { t
       await client.end();
     }
   }
-  // The checks of the command line, and of tests beside this one, read all schemas, which no service may.
-  expect(statements.filter(({ name }) => !plans.has(name) && !/^(books|ledger)\.check:/.test(name))).toEqual([]);
+  // The ledger check of the command line reads all schemas, which no service may. It is declared here when a test beside this one loads it.
+  expect(statements.filter(({ name }) => !plans.has(name) && !name.startsWith('ledger_check.'))).toEqual([]);
   expect(plans.size).toBeGreaterThan(20);
   const hashed = [...plans].filter(([, plan]) => plan.includes('hashed SubPlan'));
   expect(hashed.map(([name]) => name.slice(0, name.lastIndexOf(':')))).toEqual([]);
