@@ -251,31 +251,38 @@ describe('the idempotency key', () => {
 });
 
 describe('what the peers say', () => {
+  const confirm = () =>
+    stack.api.post(
+      `/v1/checkout/sessions/${stack.peers.samples.checkout_session.checkoutSessionId}/confirm`,
+      { checkout_session: {} },
+      { idempotencyKey: 'k' },
+    );
+
   test('a refusal crosses as it is [ERR-1]', async () => {
-    stack.peers.answer('getPrice', () => {
+    stack.peers.answer('confirmSession', () => {
       throw new Failure('card_declined', { declineCode: 'generic_decline' });
     });
-    const answer = await stack.api.get(path());
+    const answer = await confirm();
     expect(answer.status).toBe(402);
     expect(answer.body).toMatchObject({ code: 'card_declined', decline_code: 'generic_decline' });
   });
 
   test('a wait crosses as Retry-After', async () => {
-    stack.peers.answer('getPrice', () => {
+    stack.peers.answer('confirmSession', () => {
       throw new Failure('lock_timeout', { retryAfterSeconds: 2 });
     });
-    expect((await stack.api.get(path())).headers.get('retry-after')).toBe('2');
-    stack.peers.answer('getPrice', () => {
+    expect((await confirm()).headers.get('retry-after')).toBe('2');
+    stack.peers.answer('confirmSession', () => {
       throw new Failure('service_unavailable');
     });
-    expect((await stack.api.get(path())).headers.get('retry-after')).toBe('1');
+    expect((await confirm()).headers.get('retry-after')).toBe('1');
   });
 
   test('sends Retry-After only when a retry can succeed', async () => {
-    stack.peers.answer('getPrice', () => {
+    stack.peers.answer('confirmSession', () => {
       throw new Failure('processor_not_configured');
     });
-    const answer = await stack.api.get(path());
+    const answer = await confirm();
     expect(answer.status).toBe(503);
     expect(answer.headers.get('retry-after')).toBeNull();
   });
@@ -306,8 +313,7 @@ describe('what the peers say', () => {
     stack.peers.answer('confirmSession', () => {
       throw new ConnectError('late', Code.DeadlineExceeded);
     });
-    const confirm = `/v1/checkout/sessions/${stack.peers.samples.checkout_session.checkoutSessionId}/confirm`;
-    const answer = await stack.api.post(confirm, { checkout_session: {} }, { idempotencyKey: 'k' });
+    const answer = await confirm();
     expect(answer.status).toBe(503);
     expect(answer.body).toMatchObject({ code: 'idempotency_key_in_use' });
   });
