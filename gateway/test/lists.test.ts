@@ -164,7 +164,7 @@ describe('a list of sessions', () => {
   });
 
   test('passes its filters on', async () => {
-    const customer = newId('customer');
+    const customer = stack.peers.samples.customer.customerId;
     await stack.api.get(
       `/v1/checkout/sessions?interval=7&status=open&customer=${customer}&disputed=true&mode=payment` +
         '&created_gte=2026-01-01T00:00:00Z&created[lt]=1767323045',

@@ -185,11 +185,14 @@ describe('a PDF', () => {
   test('holds no turn while a service is slow to tell what it shows [D14.139]', async () => {
     const slow = Promise.withResolvers<void>();
     let reads = 0;
-    for (const method of ['getSubstantiation', 'getInvoiceStatement']) {
+    for (const [method, code] of [
+      ['getSubstantiation', 'checkout_session_not_found'],
+      ['getInvoiceStatement', 'invoice_not_found'],
+    ] as const) {
       stack.peers.answer(method, async () => {
         reads += 1;
         await slow.promise;
-        throw new Failure('checkout_session_not_found');
+        throw new Failure(code);
       });
     }
     try {

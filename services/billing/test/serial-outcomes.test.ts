@@ -117,28 +117,56 @@ function* orders(names: readonly CallName[]): Generator<readonly CallName[]> {
 const known = new Map<string, Set<string>>();
 
 /**
- * What these calls come to one after the other, in every order until one comes to the outcome. Those before the renewal are made a moment before it is due, or when it is, which has them renew
- * first. A renewal is two steps, which an account can spread over a minute: its period begins with an open invoice, which is then charged.
+ * What these calls come to one after the other, in every order until one comes to the outcome. Those before the renewal are made a moment before it is due, or when
+ * it is, which has them renew first. Two calls are two steps each. A renewal, which an account can spread over a minute: its period begins with an open invoice, which
+ * is then charged. And an update: it is saved, and then its card pays what is owed.
  */
 async function serialOutcomes(declines: boolean, names: readonly CallName[], outcome: string): Promise<Set<string>> {
   const name = `${declines} ${names.join(' ')}`;
   const outcomes = known.get(name) ?? new Set<string>();
   known.set(name, outcomes);
   for (const order of orders(names)) {
-    for (const [before, spreads] of [justBefore, may].flatMap((time) =>
-      [false, true].map((is) => [time, is] as const),
-    )) {
-      if (outcomes.has(outcome)) return outcomes;
-      const of = await due(declines);
-      if (spreads) await withTx(on.database, of.scope, (tx) => saveRenewalSpread(tx, of.scope, 1));
-      for (const [at, call] of order.entries()) {
-        on.at(at < order.indexOf('renew') ? before : may);
-        await tookEffect(calls[call](of, on.context));
+    for (const time of [justBefore, may]) {
+      for (const spreads of [false, true]) {
+        for (const parts of [false, true]) {
+          if (outcomes.has(outcome)) return outcomes;
+          const of = await due(declines);
+          if (spreads) await withTx(on.database, of.scope, (tx) => saveRenewalSpread(tx, of.scope, 1));
+          const renewsAt = order.indexOf('renew');
+          await makeInTurn(
+            of,
+            order.map((call, at) => ({ call, time: at < renewsAt ? time : may })),
+            parts,
+          );
+          outcomes.add(await outcomeOf(of));
+        }
       }
-      outcomes.add(await outcomeOf(of));
     }
   }
   return outcomes;
+}
+
+/** Makes calls one after the other or, with `parts`, those after an update between its two steps. */
+async function makeInTurn(
+  of: Due,
+  [first, ...others]: readonly { readonly call: CallName; readonly time: string }[],
+  parts: boolean,
+): Promise<void> {
+  if (first === undefined) return;
+  let rest: Promise<void> | undefined;
+  const makeRest = () => {
+    rest ??= makeInTurn(of, others, parts);
+    return rest;
+  };
+  const context = {
+    ...on.context,
+    failpoint: async (name: string) => {
+      if (parts && name === 'subscription.changed') await makeRest();
+    },
+  };
+  on.at(first.time);
+  await tookEffect(calls[first.call](of, context));
+  await makeRest();
 }
 
 describe('calls at once on one subscription whose renewal is due', () => {
