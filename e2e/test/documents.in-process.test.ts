@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { allRoutes } from '@eligo/contract';
 import { freePort } from '@eligo/ports';
 import { repositoryRoot } from '@eligo/stack';
 import { type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
@@ -155,9 +156,24 @@ it('each test card is answered as the table of docs/integrating.md has it', asyn
   }
 });
 
+it('the table of retries of docs/integrating.md has every request whose key counts', () => {
+  const rows = [...page('docs/integrating.md').matchAll(/^\| (`POST .*) \| .* \| .* \|$/gm)].map(([, requests = '']) =>
+    [...requests.matchAll(/`POST ([^`]+)`/g)].map(([, path]) => path).sort(),
+  );
+  const of = (policy: string) => allRoutes.filter(({ idempotency }) => idempotency === policy).map(({ path }) => path);
+  expect(rows).toEqual(['strict', 'session', 'replay'].map((policy) => of(policy).sort()));
+});
+
 it('the sender of docs/integrating.md repeats what may be repeated, with the same key, and nothing else', async () => {
   const [code = ''] = blocksOf('docs/integrating.md', 'js').filter((block) => block.includes('function send'));
-  const { send } = (await moduleOf(code)) as { send: Send };
+  const { send, keyCounts } = (await moduleOf(code)) as {
+    send: Send;
+    keyCounts: (method: string, path: string) => boolean;
+  };
+  for (const { method, path, idempotency } of allRoutes) {
+    const place = path.replaceAll(/\{\w+\}/g, 'fx_1');
+    expect([method, path, keyCounts(method, `${place}?expand=x`)]).toEqual([method, path, idempotency !== 'ignored']);
+  }
   const real = { url: eligo.url, key: eligo.testApiKey };
   const made = await send(real, 'POST', '/v1/customers', { customer: { first_name: 'Ada' } }, randomUUID());
   expect(made).toMatchObject({ status: 200, requestId: expect.any(String), body: { customer: { first_name: 'Ada' } } });
@@ -180,7 +196,7 @@ it('the sender of docs/integrating.md repeats what may be repeated, with the sam
   refuse.push(503);
   expect(await send(place, 'POST', '/v1/prices', {})).toMatchObject({ status: 503 });
   refuse.push('lost');
-  await expect(send(place, 'POST', '/v1/prices', {})).rejects.toThrow('no answer');
+  await expect(send(place, 'POST', '/v1/prices', {}, 'order-1')).rejects.toThrow('no answer');
   refuse.push(404);
   expect(await send(place, 'GET', '/v1/prices/x')).toMatchObject({ status: 404 });
   expect(asked).toHaveLength(3);
