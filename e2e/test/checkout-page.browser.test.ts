@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
+import { type Constellation, startConstellation } from '@eligo/testkit';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { stopWithBooks } from '../src/books.ts';
@@ -17,6 +17,7 @@ import { endedPageTests } from './ended-page.ts';
 import { invoicePageTests } from './invoice-page.ts';
 import { letterPageTests } from './letter-page.ts';
 import { livePageTests } from './live-page.ts';
+import { lostAnswerTests } from './lost-answers.ts';
 import { pageSpeedTests } from './page-speed.ts';
 import { promoCodePageTests } from './promo-code-page.ts';
 import { savedCardPageTests } from './saved-card-page.ts';
@@ -177,71 +178,6 @@ describe('the checkout page', () => {
     await other.close();
   });
 
-  it('finds the outcome of a payment whose answer was lost, and of one during which it was reloaded [D14.83]', async () => {
-    const [lost, reloaded] = [await newSession(eligibleOnly()), await newSession(eligibleOnly())];
-    const tab = await open(lost.url);
-    await tab.page.route('**/pay', async (route) => {
-      await route.fetch();
-      await route.abort('connectionreset');
-    });
-    await tab.type('health', numbers.hsa);
-    await tab.pay();
-    await tab.says('your payment is complete');
-    expect(await chargesOf(lost.id)).toEqual([6_773]);
-    await tab.close();
-
-    const slow = await open(reloaded.url);
-    await slow.type('health', numbers.hsa);
-    await eligo.sandbox('POST', '/sandbox/faults', {
-      fault: { call: 'payment_intents.confirm', kind: 'slow', delay_ms: 6_000, times: 1 },
-    });
-    await slow.pay();
-    await waitUntil(async () => {
-      const sending = "select from checkout.charge_attempts where subject_id = $1 and status = 'sending'";
-      return (await eligo.database.admin(sending, [reloaded.id])).length > 0;
-    });
-    // The page is told that its payment is in flight until it is inspected, however long that takes.
-    const inFlight = await (await fetch(`${reloaded.url}/session`)).text();
-    let isInspected = false;
-    await slow.page.route('**/session', (route) =>
-      isInspected ? route.continue() : route.fulfill({ contentType: 'application/json', body: inFlight }),
-    );
-    await slow.page.reload();
-    await slow.says('Working on your payment');
-    await slow.inspect('working-phone');
-    isInspected = true;
-    await slow.says('your payment is complete');
-    expect(await chargesOf(reloaded.id)).toEqual([6_773]);
-    await slow.close();
-  });
-
-  it('waits for the outcome of a payment whose request was answered before the processor was known to have charged it [D14.83]', async () => {
-    const { id, url } = await newSession(eligibleOnly());
-    const tab = await open(url);
-    await tab.type('health', numbers.hsa);
-    await eligo.sandbox('POST', '/sandbox/faults', {
-      fault: { call: 'payment_intents.confirm', kind: 'drop_after', times: 1 },
-    });
-    await tab.pay();
-    await tab.says('your payment is complete');
-    expect(await chargesOf(id)).toEqual([6_773]);
-    await tab.close();
-  });
-
-  it('says that a request did not arrive, keeps what was typed, and pays the next time [D14.83]', async () => {
-    const { id, url } = await newSession(eligibleOnly());
-    const tab = await open(url);
-    await tab.page.route('**/pay', (route) => route.abort('connectionreset'), { times: 1 });
-    await tab.type('health', numbers.hsa);
-    await tab.pay();
-    await tab.says('nothing was charged');
-    await tab.inspect('lost-phone');
-    await tab.pay();
-    await tab.says('your payment is complete');
-    expect(await chargesOf(id)).toEqual([6_773]);
-    await tab.close();
-  });
-
   it('cancels after a question, and goes back to the cart [D14.82]', async () => {
     const { id, url } = await newSession();
     const tab = await open(url);
@@ -362,6 +298,7 @@ backButtonTests(() => ({
 invoicePageTests(() => ({ eligo, browser, shop }));
 letterPageTests(() => ({ eligo, browser, newSession, stateOf }));
 livePageTests(() => ({ eligo, browser, shopUrl }));
+lostAnswerTests(() => ({ eligo, browser, shopUrl, newSession, eligibleOnly, chargesOf }));
 pageSpeedTests(() => ({ shoppersBrowser, newSession }));
 promoCodePageTests(() => ({ eligo, browser, newSession, stateOf, chargesOf }));
 savedCardPageTests(() => ({ eligo, browser, shop, newSession, stateOf, chargesOf, placesOf }));

@@ -33,6 +33,9 @@ export interface Checkout {
   cancel(): Promise<void>;
 }
 
+/** Whether nothing has begun since. */
+type IsLast = () => boolean;
+
 const pollEveryMs = 1_000;
 /** A request whose answer was lost may still arrive: so many looks that find nothing say that it did not. */
 const looksAfterLoss = 4;
@@ -51,16 +54,31 @@ export function useCheckout(): Checkout {
   const [problem, setProblem] = useState<PageError | undefined>(undefined);
   const [tries, setTries] = useState(0);
   const [hasPaid, setHasPaid] = useState(false);
-  const active = useRef(false);
+  /** What is under way. An act is what the shopper asked for; it takes the place of a look. */
+  const active = useRef<'look' | 'act' | undefined>(undefined);
+  const begun = useRef(0);
   const known = useRef<PageView | undefined>(undefined);
   known.current = view;
 
+  /** Answers whether nothing has begun since: what began earlier no longer says what the page shows. */
+  const begin = useCallback((what: 'look' | 'act'): IsLast => {
+    const own = ++begun.current;
+    active.current = what;
+    return () => begun.current === own;
+  }, []);
+  const end = useCallback((isLast: IsLast) => {
+    if (!isLast()) return;
+    active.current = undefined;
+    setPhase('idle');
+  }, []);
+
   /** Reads the session until it is reached and, with `looks`, no payment of it is under way. */
-  const look = useCallback(async (looks: number): Promise<PageView | undefined> => {
+  const look = useCallback(async (looks: number, isLast: IsLast): Promise<PageView | undefined> => {
     let quiet = 0;
-    for (let count = 0; count < mostLooks; count++) {
+    for (let count = 0; count < mostLooks && isLast(); count++) {
       try {
         const found = await readPage();
+        if (!isLast()) return undefined;
         setOffline(false);
         setView(found);
         quiet = found.payment_in_flight ? 0 : quiet + 1;
@@ -68,6 +86,7 @@ export function useCheckout(): Checkout {
         if (found.payment_in_flight) setPhase('waiting');
       } catch (error) {
         if (!(error instanceof PageError)) throw error;
+        if (!isLast()) return undefined;
         if (error.code === 'checkout_session_not_found' || error.code === 'invoice_not_found') {
           setMissing(true);
           return undefined;
@@ -80,15 +99,14 @@ export function useCheckout(): Checkout {
   }, []);
 
   const refresh = useCallback(async () => {
-    if (active.current) return;
-    active.current = true;
+    if (active.current !== undefined) return;
+    const isLast = begin('look');
     try {
-      await look(1);
+      await look(1, isLast);
     } finally {
-      active.current = false;
-      setPhase('idle');
+      end(isLast);
     }
-  }, [look]);
+  }, [look, begin, end]);
 
   const refreshVisible = useCallback(() => {
     if (document.visibilityState === 'visible') void refresh();
@@ -119,52 +137,54 @@ export function useCheckout(): Checkout {
 
   const act = useCallback(
     async (step: () => Promise<PageView>) => {
-      active.current = true;
+      const isLast = begin('act');
       const before = known.current;
       setProblem(undefined);
       setPhase('paying');
       try {
         const answer = await step().catch(async (error: unknown) => {
           if (!(error instanceof PageError)) throw error;
-          return recover(error, before, look, setPhase, setProblem);
+          if (!isLast()) return undefined;
+          return recover(error, before, (looks) => look(looks, isLast), setPhase, setProblem);
         });
-        if (answer === undefined) return;
-        const done = isUndecidedView(answer) ? await waitForOutcome(look, setPhase) : answer;
+        if (answer === undefined || !isLast()) return;
+        if (isUndecidedView(answer)) setPhase('waiting');
+        // A processor that is slow to answer: the response comes before the outcome, and the form must not be shown again meanwhile.
+        const done = isUndecidedView(answer) ? await look(1, isLast) : answer;
         if (done === undefined) return;
         setView(done);
         // An outcome asks for other cards; a request that did not arrive leaves what was typed.
         if (done.next_action !== null || done.state !== 'open') setTries((count) => count + 1);
         if (done.state === 'complete' || done.state === 'letter_pending') setHasPaid(true);
       } finally {
-        active.current = false;
-        setPhase('idle');
+        end(isLast);
       }
     },
-    [look],
+    [look, begin, end],
   );
 
   const price = useCallback(
     async (code: string | null): Promise<string | undefined> => {
       // Something else is under way, which may be a payment.
-      if (active.current) return 'busy';
-      active.current = true;
+      if (active.current === 'act') return 'busy';
+      const isLast = begin('act');
       setProblem(undefined);
       setPhase('pricing');
       try {
-        setView(await changePromoCode(code));
+        const priced = await changePromoCode(code);
+        if (isLast()) setView(priced);
         return undefined;
       } catch (error) {
         if (!(error instanceof PageError)) throw error;
         // What was refused, or lost on its way back, may have happened in another tab or in this one.
-        const found = await look(1);
+        const found = await look(1, isLast);
         const isDone = code === null ? found?.promo_code.entered === null : isEntered(code, found);
         return isDone ? undefined : error.code;
       } finally {
-        active.current = false;
-        setPhase('idle');
+        end(isLast);
       }
     },
-    [look],
+    [look, begin, end],
   );
 
   return {
@@ -194,15 +214,6 @@ function useEvery(ms: number, work: () => unknown, isOn: boolean): void {
 // The outcome is still to come, and nothing is asked of the shopper meanwhile.
 function isUndecidedView({ state, payment_in_flight: inFlight, authentication }: PageView): boolean {
   return state === 'open' && inFlight && authentication === null;
-}
-
-// A processor that is slow to answer: the response comes before the outcome, and the form must not be shown again meanwhile.
-function waitForOutcome(
-  look: (looks: number) => Promise<PageView | undefined>,
-  setPhase: (phase: Checkout['phase']) => void,
-): Promise<PageView | undefined> {
-  setPhase('waiting');
-  return look(1);
 }
 
 // What was refused because another request pays, or whose answer was lost, has an outcome that the session knows.
