@@ -2,7 +2,7 @@ import type { JsMsg } from 'nats';
 import type { ConsumeOptions, Subscription } from './consumer-definition.ts';
 import { Deliveries, type DeliveryCounts } from './deliveries.ts';
 import { errorLabel } from './logger.ts';
-import { durableOf, filterOf, isNamedBy, streamOf } from './names.ts';
+import { durableOf, filterOf, streamOf, subjectsOf, typeOfSubject } from './names.ts';
 import { startRedriver } from './redriver.ts';
 import { StandBack } from './stand-back.ts';
 import { consumerLag, ensureConsumer, filterOfConsumer, narrowConsumer } from './streams.ts';
@@ -77,7 +77,8 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
   const { from, types } = subscription;
   const durable = durableOf(service, consumer);
   const filter = filterOf(from, types);
-  const wanted = types.includes('*') ? undefined : new Set(types);
+  const wanted = new Set(types);
+  const isWanted = (subject: string): boolean => wanted.has('*') || wanted.has(typeOfSubject(subject));
   const waker = new Waker();
   const standBack = new StandBack(standBackMs);
   let stopping = false;
@@ -119,8 +120,8 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
     const endChecks = restartWhenFiltered(() => messages.stop());
     try {
       for await (const message of messages) {
-        if (isNamedBy(filter, message.subject)) await deliveries.take(message, wanted);
-        else if (!(await passedOver(message))) messages.stop();
+        if (isWanted(message.subject)) await deliveries.take(message);
+        else if (!(await passOver(message))) messages.stop();
       }
     } finally {
       endChecks();
@@ -128,22 +129,27 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
     close = undefined;
   }
 
-  // What is outside of the filter was in flight when that was narrowed, and nobody wants it, or the consumer was made again for a process that does.
-  async function passedOver(message: JsMsg): Promise<boolean> {
-    const isOurs = (await filterOfConsumer(connection, from, durable)) === filter;
-    if (isOurs) message.ack();
+  // A process of another release that wants the event may have made the consumer again, whose events come to requests that were made before. False if one has.
+  async function passOver(message: JsMsg): Promise<boolean> {
+    // Undefined while the server does not answer. No other process is given more than a whole stream, and one that takes many types passes over too many events to ask.
+    const isOurs = filter === subjectsOf(from) || (await hasOurFilter().catch(() => undefined));
+    if (isOurs === true) message.ack();
     else message.nak(FOREIGN_DELAY_MS);
-    return isOurs;
+    return isOurs !== false;
   }
 
   // A process of another release can set the filter in place, and the server tells no one.
   function restartWhenFiltered(restart: () => void): () => void {
     const check = async (): Promise<void> => {
-      if (connection.isConnected() && (await filterOfConsumer(connection, from, durable)) !== filter) restart();
+      if (connection.isConnected() && !(await hasOurFilter())) restart();
     };
     // What cannot be asked now is asked at the next check.
     const timer = setInterval(() => void check().catch(() => undefined), filterCheckMs);
     return () => clearInterval(timer);
+  }
+
+  async function hasOurFilter(): Promise<boolean> {
+    return (await filterOfConsumer(connection, from, durable)) === filter;
   }
 
   return async () => {

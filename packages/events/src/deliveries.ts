@@ -5,7 +5,6 @@ import type { ConsumeOptions } from './consumer-definition.ts';
 import { FailureCounter } from './failure-counter.ts';
 import { deadLetter, eachOf, type HandleEvents, handleTogether } from './inbox.ts';
 import { errorLabel } from './logger.ts';
-import { typeOfSubject } from './names.ts';
 import { isTransientFailure } from './transient-failure.ts';
 
 /** What has become of the deliveries so far. */
@@ -34,11 +33,7 @@ export class Deliveries {
   }
 
   /** Begins with a delivery once it is its turn; waits while too many do. */
-  async take(message: JsMsg, wanted: ReadonlySet<string> | undefined): Promise<void> {
-    if (wanted !== undefined && !wanted.has(typeOfSubject(message.subject))) {
-      this.#answer(() => message.ack());
-      return;
-    }
+  async take(message: JsMsg): Promise<void> {
     const event = this.#decode(message);
     if (event === undefined) return;
     this.#waiting.push({ message, event, lane: `${event.accountId} ${event.testMode}` });

@@ -1,9 +1,10 @@
+import { withTx } from '@eligo/postgres';
 import { AckPolicy, DeliverPolicy, type JsMsg, nanos } from 'nats';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { ConsumeOptions, EventConnection } from '../src/index.ts';
 import { filterOf, isNamedBy } from '../src/names.ts';
 import { useFixture } from './fixture.ts';
-import { appendSome, until } from './support.ts';
+import { appendSome, scope, until } from './support.ts';
 
 const on = useFixture();
 
@@ -172,6 +173,36 @@ test('a process that wants less leaves the consumer to one that wants more, so t
   expect((await infoOf(connection)).config.filter_subject).toBe(wide);
   const handled = older.stats().handled;
   expect(newer.stats().handled).toBeGreaterThanOrEqual(43 - handled);
+});
+
+test('an event that only the newer release wants reaches it, though the consumer is made again while the older one has no request', async () => {
+  const connection = await streamOfAlpha();
+  await appendOf('item.changed', 400);
+  await until(async () => (await infoOfStream(connection)) === 401);
+  // The older process waits for its one connection to the database: it has what it may hold, and asks for no more.
+  const busy = on.database.open('beta', { max: 1 });
+  const isFree = Promise.withResolvers<void>();
+  const hold = withTx(busy, scope, () => isFree.promise);
+  const older = await start(both, { database: busy });
+  onTestFinished(() => isFree.resolve());
+  let givenSeq = 0;
+  await until(async () => {
+    const info = await infoOf(connection).catch(() => undefined);
+    const before = givenSeq;
+    givenSeq = info?.delivered.consumer_seq ?? 0;
+    return givenSeq > 0 && givenSeq === before && info?.num_waiting === 0;
+  });
+  expect(givenSeq).toBeLessThan(400);
+  // The newer one has caught up before the older one asks again, and its consumer counts further than the one before did.
+  await start([...both, 'item.paused', 'other.changed']);
+  await until(async () => (await on.effects()).events === 401);
+  isFree.resolve();
+  await hold;
+  await until(async () => (await infoOf(connection)).num_waiting >= 2);
+  expect(older.stats().handled).toBe(0);
+  await appendOf('item.paused', 40);
+  await until(async () => (await on.effects()).events === 441);
+  expect(await on.effects()).toEqual({ events: 441, effects: 441 });
 });
 
 test('a process whose filter another one narrows in place sees so, and is given what was passed over', async () => {
