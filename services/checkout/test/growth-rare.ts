@@ -26,7 +26,7 @@ import {
 import { abandonLateAttempt, awaitCustomer, endConfirmTime } from '../src/store/late-attempts.ts';
 import { findIntent, findIntents, unbillIntents } from '../src/store/payment-intents.ts';
 import { arePaymentLocksHeld } from '../src/store/payment-locks.ts';
-import { claimPlan, endHeldPlan, lockPlan, releaseRunningPlan } from '../src/store/payment-plans.ts';
+import { claimPlan, endHeldPlan, hasLivePlan, lockPlan, releaseRunningPlan } from '../src/store/payment-plans.ts';
 import {
   loadPaidCards,
   loadRefundableLines,
@@ -67,6 +67,7 @@ export async function exerciseRareWork(fixture: ChargingFixture): Promise<void> 
   const setUp = await fixture.session({ mode: 'setup', lines: [], customerId: card.customerId });
   await pay(fixture, setUp, [card]);
   await readPage(fixture.context, scope, seededId('fcs', 5));
+  await hasLivePlan(database, scope, seededId('fcs', 5));
   await adoptTypedCard(fixture, (await fixture.mixedSession(card)).id);
   await arePaymentLocksHeld(database, scope, { customerId: seededId('fcus', 1), paymentMethodId: seededId('fpm', 1) });
   await withTx(database, scope, async (tx) => {

@@ -5,7 +5,6 @@ import { attachPaymentMethod } from '../src/actions/attach-payment-method.ts';
 import { completeOnPage, completeWithCards } from '../src/actions/complete-with-cards.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
 import { completedPage, readPage } from '../src/actions/read-page.ts';
-import { splitVersionOf } from '../src/domain/repricing.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { pageMessage } from '../src/messages/page.ts';
@@ -133,7 +132,7 @@ describe('a payment on the page', () => {
       customText: { termsOfServiceCheckboxRequired: true },
     });
     const paymentMethod = await typed('tok_visa');
-    const shownSplit = splitVersionOf((await page(session)).session) ?? '';
+    const shownSplit = (await page(session)).splitVersion ?? '';
     expect(await missingOf(session, {}, { termsAccepted: false })).toEqual([
       'body.cards missing',
       'body.shipping_details missing',

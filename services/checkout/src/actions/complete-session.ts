@@ -27,7 +27,10 @@ import { findCards, type ShopperPayment } from './shopper-cards.ts';
 export async function completeSession(context: Context, scope: Scope, asked: ShopperPayment): Promise<Session> {
   const deadlineMs = performance.now() + context.budgets.callMs + context.budgets.lockMs;
   const before = await loadSession(context.database, scope, asked.sessionId);
-  if (before?.status === 'open') refuseOtherAmounts(before, asked);
+  if (before?.status === 'open') {
+    const at = await timeOnClock(context.database, scope, context.clock, before.testClockId);
+    refuseOtherAmounts(before, asked, at);
+  }
   if (before?.mode === 'setup') return setUpGivenCards(context, scope, before, asked);
   const trial = before && (await setUpTrialCards(context, scope, before, asked));
   if (trial?.kind === 'refused') return trial.session;
@@ -60,7 +63,7 @@ async function reserve(
   const at = await timeOnClock(tx, scope, context.clock, found.testClockId);
   const refusal = refusalByStatus(found, at);
   if (refusal !== undefined) throw refusal;
-  refuseOtherAmounts(found, payment);
+  refuseOtherAmounts(found, payment, at);
   const { cards, customerId } = await findCards(context, tx, scope, payment);
   const session = await noteShopper(tx, scope, found, payment, customerId);
   const live = await lockLivePlan(tx, scope, session.id);
@@ -78,9 +81,9 @@ async function reserve(
   return undefined;
 }
 
-// A promo code that was entered or removed in another tab changes what the shopper has seen.
-function refuseOtherAmounts(session: Session, { shownSplit }: ShopperPayment): void {
-  if (shownSplit === undefined || shownSplit === splitVersionOf(session)) return;
+// A promo code that was entered or removed in another tab changes what the shopper has seen, and so does the end of a trial.
+function refuseOtherAmounts(session: Session, { shownSplit }: ShopperPayment, at: Date): void {
+  if (shownSplit === undefined || shownSplit === splitVersionOf(session, at)) return;
   throw new Failure('checkout_session_amount_changed');
 }
 

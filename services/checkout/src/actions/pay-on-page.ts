@@ -91,7 +91,7 @@ function isPlain(context: Context, scope: Scope, session: Session, given: CardsO
     letterAnswers === null &&
     session.amountTotalCents >= minimumChargeCents &&
     refusalByStatus(session, at) === undefined &&
-    (shownSplit === undefined || shownSplit === splitVersionOf(session)) &&
+    (shownSplit === undefined || shownSplit === splitVersionOf(session, at)) &&
     context.processors.findOf(scope)?.isDown() === false
   );
 }

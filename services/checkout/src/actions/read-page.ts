@@ -1,16 +1,17 @@
 import { Failure } from '@eligo/failures';
-import type { Scope } from '@eligo/postgres';
+import type { Db, Scope } from '@eligo/postgres';
 import type { ProcessorPort } from '@eligo/processor';
 import { type Cents, cents, type ProcessorAccount } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { firstPeriodOf } from '../domain/first-renewal.ts';
 import { awaitsLetters } from '../domain/letter.ts';
 import { healthPart } from '../domain/payment-plan.ts';
-import { takesPromoCodes } from '../domain/repricing.ts';
+import { splitVersionOf, takesPromoCodes } from '../domain/repricing.ts';
 import { type Session, type SessionLine, takesHealthCards } from '../domain/session.ts';
-import { renewalHealthPart, trialRenewalOf } from '../domain/trial-cards.ts';
+import { isTrialOver, renewalHealthPart, trialRenewalOf } from '../domain/trial-cards.ts';
 import { findPendingAuthentication } from '../store/authentications.ts';
 import { hasUnansweredLetter } from '../store/letter-answers.ts';
+import { hasLivePlan } from '../store/payment-plans.ts';
 import { wasCardGiven } from '../store/repricings.ts';
 import { type AskedSetUp, findAskedSetUp } from '../store/set-up-authentications.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
@@ -20,6 +21,8 @@ import { setUpAnswerOf } from './set-up-answer.ts';
 export interface Page {
   readonly session: Session;
   readonly lines: readonly SessionLine[];
+  /** Names what is charged, which a payment then agrees to. */
+  readonly splitVersion: string | null;
   readonly paymentInFlight: boolean;
   /**
    * The bank of a card that is saved has its answer, and no request has gone on with it: the browser that was asked may be gone. Such a card holds no money, so
@@ -60,8 +63,9 @@ export async function readPage(
   const paymentInFlight = await context.groups.paymentsInFlight.submit(scope, sessionId);
   const page = await context.groups.pages.submit(scope, sessionId);
   if (page === undefined) throw new Failure('checkout_session_not_found');
-  const { session, lines } = page;
-  const at = await timeOnClock(database, scope, clock, session.testClockId);
+  const { lines } = page;
+  const at = await timeOnClock(database, scope, clock, page.session.testClockId);
+  const session = await asAskedNow(database, scope, page.session, at);
   const period = session.mode === 'subscription' ? firstPeriodOf(session, lines, at) : undefined;
   const trialEnd = period?.trialEnd ?? null;
   const renewal = trialRenewalOf(session, lines, at);
@@ -72,6 +76,7 @@ export async function readPage(
   return {
     session,
     lines,
+    splitVersion: splitVersionOf(session, at),
     paymentInFlight: paymentInFlight || setUp !== undefined,
     isSetUpAnswered: setUpAnswer?.isAnswered === true,
     timeOver: session.expiresAt <= at,
@@ -96,14 +101,21 @@ export function completedPage(
   lines: readonly SessionLine[],
 ): Page {
   const dueNowCents = session.amountTotalCents;
+  const now = clock.now();
   return {
-    ...{ session, lines, dueNowCents },
+    ...{ session, lines, dueNowCents, splitVersion: splitVersionOf(session, now) },
     ...{ paymentInFlight: false, isSetUpAnswered: false, asksLetterQuestions: false, takesPromoCode: false },
-    timeOver: session.expiresAt <= clock.now(),
+    timeOver: session.expiresAt <= now,
     healthCardCents: healthCardCentsOf(session, dueNowCents),
     ...{ trialEnd: null, renewal: undefined, clientSecret: undefined },
     cardFields: cardFieldsOf(processors.findOf(scope)),
   };
+}
+
+// A second card that was asked for because of a trial's renewal is not asked for once the trial is over: everything is due at once, and no card is held.
+async function asAskedNow(db: Db, scope: Scope, session: Session, at: Date): Promise<Session> {
+  if (session.nextAction?.type !== 'provide_second_payment_method' || !isTrialOver(session, at)) return session;
+  return (await hasLivePlan(db, scope, session.id)) ? session : { ...session, nextAction: null };
 }
 
 function healthCardCentsOf(session: Session, dueNowCents: Cents): Cents {

@@ -141,6 +141,7 @@ function givenToSetUp({ paymentMethodIds, slots = [], ...payment }: ShopperPayme
     slots: paymentMethodIds.map((_id, i) => slots[i] ?? null),
     refusesHealthCards: payment.refusesHealthCards === true,
     acceptsPart: payment.acceptsPart === true,
+    ...givenOnly({ shownSplit: payment.shownSplit }),
   };
 }
 

@@ -3,6 +3,7 @@ import { type Cents, cents, type Discounting } from '@eligo/values';
 import { amountsOf, neverChargedLine } from './new-session.ts';
 import type { Session, SessionDiscount, SessionFee, SessionLine } from './session.ts';
 import { type Split, splitCart } from './split.ts';
+import { isTrialOver } from './trial-cards.ts';
 
 /** A session's discount with what the split needs of its coupon. */
 export interface AppliedDiscount {
@@ -50,12 +51,18 @@ export function repriceSession(
   return { session: repriced, lines: newLines };
 }
 
-/** Names the amounts of a session: they are what they were as long as its version is. Null for a session without lines. */
-export function splitVersionOf({
-  splitCartId,
-  enteredDiscountId,
-}: Pick<Session, 'splitCartId' | 'enteredDiscountId'>): string | null {
-  return splitCartId === null || enteredDiscountId === null ? splitCartId : `${splitCartId}.${enteredDiscountId}`;
+/**
+ * Names what a session charges at `at`: it is what it was as long as the version is. A trial that is over makes another one, because its first period is then due
+ * at once. Null for a session without lines.
+ */
+export function splitVersionOf(
+  session: Pick<Session, 'splitCartId' | 'enteredDiscountId' | 'mode' | 'details'>,
+  at: Date,
+): string | null {
+  const { splitCartId, enteredDiscountId } = session;
+  if (splitCartId === null) return null;
+  const parts = [splitCartId, enteredDiscountId, isTrialOver(session, at) ? 'trial_over' : null];
+  return parts.filter((part) => part !== null).join('.');
 }
 
 /** The discount that the shopper entered; a session has one at most. */

@@ -37,6 +37,12 @@ export function trialRenewalOf(session: Session, lines: readonly SessionLine[], 
   return { totalCents: withoutFees(lines), eligibleCents: withoutFees(lines.filter(isEligible)) };
 }
 
+/** Whether the trial that a session would have begun with is over by `at`: its first period is then due at once. */
+export function isTrialOver({ mode, details }: Pick<Session, 'mode' | 'details'>, at: Date): boolean {
+  const { trialEndMs } = details.subscriptionData ?? {};
+  return mode === 'subscription' && trialEndMs !== undefined && trialEndMs <= at.getTime();
+}
+
 /** What of that renewal goes on a health card. */
 export function renewalHealthPart({ totalCents, eligibleCents }: TrialRenewal): Cents {
   return totalCents < minimumChargeCents ? cents(0) : healthPart(totalCents, eligibleCents);

@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import type { Scope } from '@eligo/postgres';
 import { type CheckoutPage, CheckoutPageSchema } from '@eligo/proto/checkout/v1/checkout';
 import { present } from '@eligo/values';
-import { enteredDiscount, splitVersionOf } from '../domain/repricing.ts';
+import { enteredDiscount } from '../domain/repricing.ts';
 import type { Session, SessionLine } from '../domain/session.ts';
 import { lineItemMessage } from './line-item.ts';
 import { sessionMessage } from './session.ts';
@@ -13,6 +13,7 @@ export function pageMessage(
   page: {
     readonly session: Session;
     readonly lines: readonly SessionLine[];
+    readonly splitVersion: string | null;
     readonly paymentInFlight: boolean;
     readonly isSetUpAnswered: boolean;
     readonly timeOver: boolean;
@@ -38,7 +39,7 @@ export function pageMessage(
     asksLetterQuestions: page.asksLetterQuestions,
     takesPromoCode: page.takesPromoCode,
     ...present({
-      splitVersion: splitVersionOf(page.session),
+      splitVersion: page.splitVersion,
       promoCode: entered?.enteredCode,
       promoCodeCents: entered && BigInt(entered.amountCents),
       trialEndMs: page.trialEnd === null ? undefined : BigInt(page.trialEnd.getTime()),

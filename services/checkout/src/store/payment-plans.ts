@@ -146,6 +146,19 @@ export async function lockLivePlan(
   return row && { plan: fromRow(row), leaseLive: row.lease_live };
 }
 
+const hasLive = scoped<{ has_live: boolean }>(
+  'checkout.payment_plan_has_live',
+  `select exists (
+     select from checkout.payment_plans p
+     where p.account_id = $1 and p.test_mode = $2 and p.session_id = $3 and p.state not in ('done', 'failed')
+   ) as has_live`,
+);
+
+/** Whether a session has a live plan. */
+export async function hasLivePlan(db: Db, scope: Scope, sessionId: string): Promise<boolean> {
+  return (await db.row(hasLive, scope, [sessionId]))?.has_live === true;
+}
+
 const one = scoped<PlanRow>(
   'checkout.payment_plan_lock',
   `select ${columns} from checkout.payment_plans p

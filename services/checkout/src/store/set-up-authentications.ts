@@ -9,6 +9,8 @@ export interface GivenToSetUp {
   readonly slots: readonly (CardSlot | null)[];
   readonly refusesHealthCards: boolean;
   readonly acceptsPart: boolean;
+  /** The amounts that the page showed; absent where none did, and in rows of earlier releases. */
+  readonly shownSplit?: string;
 }
 
 /** A set-up that waits, or waited, for its shopper. */
