@@ -7,6 +7,7 @@ export {
   type Topology,
 } from './constellation.ts';
 export { fillTables } from './fill-tables.ts';
+export { type LateCommit, loseNextCommit } from './late-commit.ts';
 export { probeStatements } from './probe-statements.ts';
 export { restartPart } from './restart-part.ts';
 export { seededAccount, seededEvents, seededId, seededKeys, seededRows } from './seeded.ts';

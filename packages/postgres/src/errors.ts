@@ -10,6 +10,11 @@ export class CommitUnknown extends Error {
   }
 }
 
+/** Whether a transaction that failed with this error may have happened all the same, now or later. */
+export function isCommitUnknown(error: unknown): boolean {
+  return error instanceof Error && (error instanceof CommitUnknown || isCommitUnknown(error.cause));
+}
+
 /** The transaction was rolled back although its function returned. */
 export class CommitRefused extends Error {
   constructor(message: string, cause?: unknown) {

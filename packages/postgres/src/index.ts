@@ -7,6 +7,7 @@ export {
   CommitRefused,
   CommitUnknown,
   isCheckViolation,
+  isCommitUnknown,
   isConnectionLoss,
   isSerializationFailure,
   isUniqueViolation,

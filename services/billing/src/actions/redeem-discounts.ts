@@ -1,6 +1,6 @@
 import { toJson } from '@bufbuild/protobuf';
 import { Failure, type Violation } from '@eligo/failures';
-import { type Scope, type Tx, withTx } from '@eligo/postgres';
+import { isCommitUnknown, type Scope, type Tx, withTx } from '@eligo/postgres';
 import type { ResolvedDiscount } from '@eligo/proto/catalog/v1/catalog';
 import { DiscountSchema } from '@eligo/proto/checkout/v1/checkout';
 import type { Call } from '@eligo/rpc';
@@ -64,7 +64,7 @@ export async function reserveDiscount(
 
 /**
  * Does what is to write a discount that is reserved. Where it is refused, the redemption is released at once, so that a coupon with one redemption left can be sent
- * again. After any other error the task looks later whether the discount was written.
+ * again. After any other error, and without an answer to COMMIT, the task looks later whether the discount was written.
  */
 export async function releasingOnRefusal<Result>(
   context: Context,
@@ -76,12 +76,23 @@ export async function releasingOnRefusal<Result>(
   try {
     return await write();
   } catch (error) {
-    const { discountId } = reserved ?? {};
-    if (error instanceof Failure && discountId !== undefined) {
-      await runCatalogTask(context, { scope, discountId, subscriptionId, kind: 'release_unless_written' });
+    if (error instanceof Failure && !isCommitUnknown(error)) {
+      await releaseUnwritten(context, scope, subscriptionId, reserved);
     }
     throw error;
   }
+}
+
+/** Releases at once the redemption of a discount that was not written. */
+export async function releaseUnwritten(
+  context: Context,
+  scope: Scope,
+  subscriptionId: string,
+  reserved: StoredDiscount | undefined,
+): Promise<void> {
+  const { discountId } = reserved ?? {};
+  if (discountId === undefined) return;
+  await runCatalogTask(context, { scope, discountId, subscriptionId, kind: 'release_unless_written' });
 }
 
 /** In the transaction that writes the discount: it is kept. With `isFinal` its redemption is counted for good. */

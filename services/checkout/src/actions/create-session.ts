@@ -4,6 +4,7 @@ import {
   type Database,
   type GroupedReads,
   type GroupedWrites,
+  isCommitUnknown,
   keyInUse,
   openGroupedReads,
   openGroupedWrites,
@@ -158,8 +159,8 @@ interface Writing {
   readonly isInline: boolean;
 }
 
-// What was redeemed for a session that is not written is given back at once: the same request comes again soon. After an error that is no refusal the task
-// looks later whether the session was written.
+// What was redeemed for a session that is not written is given back at once: the same request comes again soon. After an error that is no refusal, or without an
+// answer to COMMIT, the task looks later whether the session was written.
 async function writeOrGiveBack(context: Context, call: Call, rows: NewSessionRows, as: Writing): Promise<boolean> {
   const { scope } = call;
   const { id: sessionId } = rows.session;
@@ -171,7 +172,7 @@ async function writeOrGiveBack(context: Context, call: Call, rows: NewSessionRow
     if (!written) await giveBack();
     return written;
   } catch (error) {
-    if (error instanceof Failure) await giveBack();
+    if (error instanceof Failure && !isCommitUnknown(error)) await giveBack();
     throw error;
   }
 }
