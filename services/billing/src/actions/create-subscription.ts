@@ -22,7 +22,13 @@ import { timeOnClock } from '../store/test-clocks.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
 import { checkNamedCards, namedCustomer } from './check-payer.ts';
 import { holdUntil } from './hold-until.ts';
-import { type GivenDiscount, keepDiscounts, reserveDiscount } from './redeem-discounts.ts';
+import {
+  type GivenDiscount,
+  keepDiscounts,
+  releaseUnwritten,
+  releasingOnRefusal,
+  reserveDiscount,
+} from './redeem-discounts.ts';
 import { runDueNow } from './run-due-now.ts';
 import { sellPrices } from './sell-prices.ts';
 import { secretOfSetUp } from './set-up-card.ts';
@@ -141,17 +147,22 @@ async function writeSubscription(
   const { scope } = call;
   const id = newId('subscription');
   const terms = await termsOf(context, call, id, input);
-  const made = openSubscription(id, terms);
-  await context.failpoint('subscription.resolved');
-  return withTx(context.database, scope, async (tx) => {
-    if (key !== undefined) {
-      const claim = await claimOrThrow(tx, scope, key, claimMs, id);
-      if (claim.outcome === 'finished') return answerOf(claim.answer);
-      if (claim.attemptId !== undefined) return claim.attemptId;
-    }
-    await insertOpened(tx, scope, context, made, terms.at);
-    return id;
+  const [reserved] = terms.discounts;
+  const written = await releasingOnRefusal(context, scope, id, reserved, async () => {
+    const made = openSubscription(id, terms);
+    await context.failpoint('subscription.resolved');
+    return withTx(context.database, scope, async (tx) => {
+      if (key !== undefined) {
+        const claim = await claimOrThrow(tx, scope, key, claimMs, id);
+        if (claim.outcome === 'finished') return answerOf(claim.answer);
+        if (claim.attemptId !== undefined) return claim.attemptId;
+      }
+      await insertOpened(tx, scope, context, made, terms.at);
+      return id;
+    });
   });
+  if (written !== id) await releaseUnwritten(context, scope, id, reserved);
+  return written;
 }
 
 async function insertOpened(
