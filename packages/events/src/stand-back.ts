@@ -6,22 +6,25 @@ import type { ConsumerInfo } from 'nats';
  */
 export class StandBack {
   readonly #forMs: number;
-  #last: { readonly givenSeq: number; readonly created: string; readonly sinceMs: number } | undefined;
+  #last: Look | undefined;
 
   constructor(forMs: number) {
     this.#forMs = forMs;
   }
 
-  /** To be asked again and again, with the consumer as it is now. */
+  /** To be asked again and again, with the consumer as it is now. Time in which it was not asked does not count: others may have taken events. */
   isFor({ num_waiting, delivered, created }: ConsumerInfo): boolean {
-    const nowMs = performance.now();
+    const atMs = performance.now();
     const { consumer_seq: givenSeq } = delivered;
     const last = this.#last;
-    if (num_waiting === 0 && last?.givenSeq === givenSeq && last.created === created) {
-      return nowMs - last.sinceMs < this.#forMs;
-    }
-    this.#last = { givenSeq, created, sinceMs: nowMs };
-    return true;
+    const isIdle =
+      num_waiting === 0 &&
+      last?.givenSeq === givenSeq &&
+      last.created === created &&
+      atMs - last.atMs <= longestBetweenLooksMs;
+    const sinceMs = isIdle ? last.sinceMs : atMs;
+    this.#last = { givenSeq, created, sinceMs, atMs };
+    return !isIdle || atMs - sinceMs < this.#forMs;
   }
 
   /** The consumer is this process' own. */
@@ -29,3 +32,14 @@ export class StandBack {
     this.#last = undefined;
   }
 }
+
+interface Look {
+  readonly givenSeq: number;
+  readonly created: string;
+  /** Since when no process has taken events. */
+  readonly sinceMs: number;
+  readonly atMs: number;
+}
+
+/** Looks are a second apart while NATS answers. */
+const longestBetweenLooksMs = 3_000;
