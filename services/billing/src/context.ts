@@ -22,6 +22,7 @@ export interface Context {
     | 'reserveRedemption'
     | 'releaseRedemption'
     | 'finalizeRedemption'
+    | 'listPromoCodes'
   >;
   readonly mailer: Mailer;
   readonly pages: PageUrls;

@@ -1,6 +1,12 @@
+import { create } from '@bufbuild/protobuf';
+import { Failure } from '@eligo/failures';
 import type { Scope } from '@eligo/postgres';
+import { PromoCodeListSchema } from '@eligo/proto/catalog/v1/catalog';
+import { newId } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
+import { type SubscriptionUpdate, updateSubscription } from '../src/actions/update-subscription.ts';
+import type { Context } from '../src/context.ts';
+import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
 import { callsOn, may } from './subscription-calls.ts';
 
 let on: Fixture;
@@ -69,5 +75,46 @@ describe('a coupon in an update of a subscription', () => {
     await runAt('2026-06-01T00:00:00.000Z');
     expect((await read(id)).invoice.totalCents).toBe(1_500);
     expect(redemptions()).toHaveLength(2);
+  });
+});
+
+describe('a promo code in an update of a subscription', () => {
+  it('changes nothing where the subscription has it, also once it is used up or deactivated [D14.116]', async () => {
+    const { subscriptionId: id } = await sell(on, scope);
+    const couponId = on.peers.coupon({ percentOffBasisPoints: 5_000, duration: 'forever' });
+    let isActive = true;
+    const loc = ['body', 'subscription', 'discounts', '0', 'promo_code'];
+    const promoCodeId = newId('promo_code');
+    const catalog = {
+      ...on.context.catalog,
+      async resolveCart(request, call) {
+        if (!isActive) throw Failure.invalid(loc, 'promo_code_invalid', 'promo_code_invalid');
+        const source = { case: 'couponId' as const, value: couponId };
+        const asked = { ...request, discounts: [{ source }] } as typeof request;
+        const cart = await on.context.catalog.resolveCart(asked, call);
+        return { ...cart, discounts: cart.discounts.map((one) => ({ ...one, promoCodeId })) };
+      },
+      // It has the name of one that was deactivated.
+      listPromoCodes: async ({ code }) =>
+        create(PromoCodeListSchema, {
+          promoCodes: code?.toUpperCase() === 'SPRING' ? [{ promoCodeId: newId('promo_code') }, { promoCodeId }] : [],
+        }),
+    } satisfies Context['catalog'];
+    const enter = (promoCode: string, parts: Partial<SubscriptionUpdate> = {}) =>
+      updateSubscription({ ...on.context, catalog }, callOf(scope), id, {
+        ...{ discount: { couponId: null, promoCode }, clearsDiscounts: false },
+        ...parts,
+      });
+    const { discounts } = await enter('SPRING');
+    expect(discounts).toMatchObject([{ couponId, promoCodeId }]);
+    isActive = false;
+    expect(await enter('Spring', { metadata: { plan: 'gold' } })).toMatchObject({
+      discounts,
+      metadata: { plan: 'gold' },
+    });
+    const refused = { violations: [{ type: 'promo_code_invalid', loc: ['body', 'subscription', 'promo_code'] }] };
+    await expect(enter('SUMMER')).rejects.toMatchObject(refused);
+    await expect(enter('SPRING', { clearsDiscounts: true })).rejects.toMatchObject(refused);
+    expect(redemptions()).toEqual(['reserved']);
   });
 });

@@ -61,6 +61,7 @@ describe('the redemption of a coupon', () => {
     const input = inputWithCoupon();
     const taken = Promise.withResolvers<void>();
     const finished = Promise.withResolvers<void>();
+    onTestFinished(() => finished.resolve());
     const holder = withTx(on.database, scope, async (tx) => {
       await tx.execute(takeNumber, scope);
       taken.resolve();

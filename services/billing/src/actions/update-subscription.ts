@@ -1,4 +1,5 @@
 import { Failure } from '@eligo/failures';
+import type { ResolvedDiscount } from '@eligo/proto/catalog/v1/catalog';
 import type { Call } from '@eligo/rpc';
 import type { Context } from '../context.ts';
 import { isPresentDiscount, type StoredDiscount } from '../domain/discounts.ts';
@@ -12,7 +13,7 @@ import { applyItems, priceItems } from './change-items.ts';
 import { changeUnderLock, chargeInFlight, refuseWhileCharging } from './change-subscription.ts';
 import { checkNamedCards } from './check-payer.ts';
 import { type GivenDiscount, keepDiscounts, releasingOnRefusal, reserveDiscount } from './redeem-discounts.ts';
-import { sellPrices } from './sell-prices.ts';
+import { type Cart, sellPrices } from './sell-prices.ts';
 
 /** What a partner asks for. */
 export interface SubscriptionUpdate extends Omit<SubscriptionChange, 'discounts'> {
@@ -23,8 +24,8 @@ export interface SubscriptionUpdate extends Omit<SubscriptionChange, 'discounts'
 }
 
 /**
- * Changes a subscription. A new card pays at once what is owed, and a change of items what it costs now, so that the response shows the outcome. A coupon that it has
- * already changes nothing, and counts no other redemption.
+ * Changes a subscription. A new card pays at once what is owed, and a change of items what it costs now, so that the response shows the outcome. A coupon or code that it
+ * has already changes nothing, and counts no other redemption.
  */
 export async function updateSubscription(
   context: Context,
@@ -75,7 +76,7 @@ async function applyUpdate(
   });
 }
 
-// Undefined where the promo code is the one that it has.
+// Undefined where the promo code is the one that it has, which changes nothing, also if the catalog sells it to nobody any more.
 async function newDiscount(
   context: Context,
   call: Call,
@@ -84,10 +85,48 @@ async function newDiscount(
   replaced: readonly StoredDiscount[],
   at: Date,
 ): Promise<StoredDiscount | undefined> {
-  const cart = { subscriptionId: id, customerId, items, discount, at };
-  const sold = await sellPrices(context, call, cart);
-  if (sold.discount === undefined) throw new Error('The catalog resolved a cart without its discount');
-  const { promoCodeId } = sold.discount;
+  const resolved = await resolveDiscount(
+    context,
+    call,
+    { subscriptionId: id, customerId, items, discount, at },
+    replaced,
+  );
+  if (resolved === 'present') return undefined;
+  const { promoCodeId } = resolved;
   if (promoCodeId !== undefined && isPresentDiscount(replaced, { promoCodeId })) return undefined;
-  return reserveDiscount(context, call, { subscriptionId: id, customerId, at }, sold.discount);
+  return reserveDiscount(context, call, { subscriptionId: id, customerId, at }, resolved);
 }
+
+async function resolveDiscount(
+  context: Context,
+  call: Call,
+  cart: Cart,
+  replaced: readonly StoredDiscount[],
+): Promise<ResolvedDiscount | 'present'> {
+  try {
+    const { discount } = await sellPrices(context, call, cart);
+    if (discount === undefined) throw new Error('The catalog resolved a cart without its discount');
+    return discount;
+  } catch (error) {
+    const isRefused = error instanceof Failure && error.violations !== undefined;
+    if (isRefused && (await isPresentCode(context, call, cart.discount, replaced))) return 'present';
+    throw error;
+  }
+}
+
+// The catalog knows how codes are compared. Asked last: a new code may have the name of one that was deactivated.
+async function isPresentCode(
+  { catalog }: Context,
+  call: Call,
+  { promoCode }: GivenDiscount,
+  replaced: readonly StoredDiscount[],
+): Promise<boolean> {
+  const [present] = replaced;
+  const { promoCodeId } = present ?? {};
+  if (promoCode === null || promoCodeId === undefined || !isPresentDiscount(replaced, { promoCodeId })) return false;
+  const { promoCodes } = await catalog.listPromoCodes({ code: promoCode, page: { limit: mostOfOneName } }, call);
+  return promoCodes.some((one) => one.promoCodeId === promoCodeId);
+}
+
+// One that is active, and those of its name that were deactivated: a page of them.
+const mostOfOneName = 100n;
