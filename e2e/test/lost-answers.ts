@@ -85,6 +85,37 @@ export function lostAnswerTests(stack: () => Stack): void {
       await tab.close();
     });
 
+    it('does not say that nothing was charged while a payment whose answer was lost is still on its way [D14.83]', async () => {
+      const { id, url } = await newSession();
+      const tab = await openCheckoutTab(stack().browser, url);
+      let answered: Promise<unknown> | undefined;
+      await tab.page.route('**/pay', async (route) => {
+        answered = route.fetch();
+        await route.abort('connectionreset');
+      });
+      await tab.type('health', numbers.hsa);
+      // Checkout reads the card before it writes that a payment has begun.
+      await stack().eligo.sandbox('POST', '/sandbox/faults', {
+        fault: { call: 'payment_methods.retrieve', kind: 'slow', delay_ms: 5_000, times: 1 },
+      });
+      await tab.pay();
+      await tab.says('your payment is complete');
+      await answered;
+      expect(await stack().chargesOf(id)).toEqual([6_773]);
+      await tab.close();
+    });
+
+    it('says that the service did not answer, and not that the connection was lost [D14.83]', async () => {
+      const { url } = await newSession();
+      const tab = await openCheckoutTab(stack().browser, url);
+      const refusal = { status: 503, contentType: 'application/json', body: '{"code":"service_unavailable"}' };
+      await tab.page.route('**/pay', (route) => route.fulfill(refusal));
+      await tab.type('health', numbers.hsa);
+      await tab.pay();
+      await tab.says('This did not work just now, and nothing was charged.');
+      await tab.close();
+    });
+
     it('keeps the outcome of a payment that was made while the page looked for changes [D14.83]', async () => {
       const { id, url } = await newSession();
       const tab = await openCheckoutTab(stack().browser, url);

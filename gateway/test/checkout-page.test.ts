@@ -1,8 +1,10 @@
 import { Failure } from '@eligo/failures';
 import { openPageTokens } from '@eligo/service';
 import { newId } from '@eligo/values';
+import { answeredWithinMs } from '@eligo/web-checkout/document';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { updateAccount } from '../src/accounts/index.ts';
+import { moneyTimeoutMs } from '../src/http/call-budget.ts';
 import { firstViewTests } from './first-view.ts';
 import { openTestGateway, type TestGateway, testPageKey } from './open-test-gateway.ts';
 import { stopLimiterClock } from './stop-limiter-clock.ts';
@@ -176,6 +178,10 @@ describe('the checkout page', () => {
     stack.peers.answer('payOnPage', () => ({ result: { case: 'page', value: paid } }));
     expect(await (await pay({ cards: [card('other')] })).json()).toMatchObject({ state: 'complete' });
     expect(callsOf('getPage')).toHaveLength(1);
+  });
+
+  test('answers within the time after which the page says that a lost payment did not begin [D14.83]', () => {
+    expect(moneyTimeoutMs).toBe(answeredWithinMs);
   });
 
   test('asks checkout what came of an authentication, and shows the one that a bank waits for [D14.112]', async () => {

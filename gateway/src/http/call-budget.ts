@@ -1,7 +1,7 @@
 import type { CallOptions } from '@eligo/rpc';
 
 /** Clients give up after 10 s. Checkout answers within about 9 by budgets of its own (decisions 1.4); what does not is ended in time to say so. */
-const moneyTimeoutMs = 9_200;
+export const moneyTimeoutMs = 9_200;
 
 /** A call that may have to wait for locks and the processor. */
 export function moneyCall(call: CallOptions): CallOptions {

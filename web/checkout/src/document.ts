@@ -8,6 +8,9 @@ export const viewId = 'view';
 /** The element with the frames of the card fields that are shown first: they load beside the script, and not after it. */
 export const framesId = 'frames';
 
+/** The gateway has answered a payment by then, and given it up where it has not begun. */
+export const answeredWithinMs = 9_200;
+
 /** The release of Stripe.js that belongs to the version of Stripe's API that Eligo speaks. */
 export const stripeScriptUrl = 'https://js.stripe.com/endive/stripe.js';
 

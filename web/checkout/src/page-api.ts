@@ -14,7 +14,7 @@ export class PageError extends Error {
   }
 }
 
-/** Longer than the gateway takes for a payment (9 s). */
+/** Longer than the gateway takes for a payment (`answeredWithinMs`). */
 const timeoutMs = 15_000;
 const page = location.pathname.replace(/\/+$/, '');
 /** Whether this is the payment page of an invoice, and not that of a session. */

@@ -195,6 +195,7 @@ export const english = {
   cancelNo: 'Keep paying',
   problems: {
     unreachable: 'The connection was lost before the payment began, so nothing was charged. Try again.',
+    unavailable: 'This did not work just now, and nothing was charged. Try again in a moment.',
     rate_limited: 'Too many tries. Wait a moment, then try again.',
     validation_error: 'Something is missing or not valid. Check your entries.',
     checkout_session_amount_changed:

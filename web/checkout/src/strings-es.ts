@@ -211,6 +211,7 @@ export const spanish: Strings = {
   cancelNo: 'Seguir con el pago',
   problems: {
     unreachable: 'La conexión se perdió antes de que empezara el pago, así que no se cobró nada. Inténtalo de nuevo.',
+    unavailable: 'No funcionó por ahora, y no se cobró nada. Inténtalo de nuevo en un momento.',
     rate_limited: 'Demasiados intentos. Espera un momento e inténtalo de nuevo.',
     validation_error: 'Falta algo o no es válido. Revisa tus datos.',
     checkout_session_amount_changed:

@@ -1,5 +1,6 @@
 import type { PageLetter, PagePayment, PageView } from '@eligo/contract';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { answeredWithinMs } from './document.ts';
 import {
   answerLetter,
   authenticate,
@@ -35,9 +36,13 @@ export interface Checkout {
 
 /** Whether nothing has begun since. */
 type IsLast = () => boolean;
+/** Whether a look that began at a time found what it is for; `quiet` counts the looks in a row that found no payment under way. */
+type IsEnough = (found: PageView, quiet: number, startedAt: number) => boolean;
 
 const pollEveryMs = 1_000;
-/** A request whose answer was lost may still arrive: so many looks that find nothing say that it did not. */
+/** A request whose answer was lost may still be carried out: for the gateway's time, and this long on its way there. */
+const onItsWayMs = 1_000;
+/** The last looks of those that find nothing: a request that was held up on its way may arrive later still. */
 const looksAfterLoss = 4;
 /** A page that shows the bank's question looks whether it was answered in another tab, or its time is over. */
 const lookWhileAskedMs = 5_000;
@@ -72,17 +77,18 @@ export function useCheckout(): Checkout {
     setPhase('idle');
   }, []);
 
-  /** Reads the session until it is reached and, with `looks`, no payment of it is under way. */
-  const look = useCallback(async (looks: number, isLast: IsLast): Promise<PageView | undefined> => {
+  /** Reads the session until it is over, or what was found is enough. */
+  const look = useCallback(async (isEnough: IsEnough, isLast: IsLast): Promise<PageView | undefined> => {
     let quiet = 0;
     for (let count = 0; count < mostLooks && isLast(); count++) {
       try {
+        const startedAt = performance.now();
         const found = await readPage();
         if (!isLast()) return undefined;
         setOffline(false);
         setView(found);
         quiet = found.payment_in_flight ? 0 : quiet + 1;
-        if (found.state !== 'open' || quiet >= looks || found.authentication !== null) return found;
+        if (found.state !== 'open' || isEnough(found, quiet, startedAt)) return found;
         if (found.payment_in_flight) setPhase('waiting');
       } catch (error) {
         if (!(error instanceof PageError)) throw error;
@@ -102,7 +108,7 @@ export function useCheckout(): Checkout {
     if (active.current !== undefined) return;
     const isLast = begin('look');
     try {
-      await look(1, isLast);
+      await look(asksShopper, isLast);
     } finally {
       end(isLast);
     }
@@ -139,18 +145,24 @@ export function useCheckout(): Checkout {
     async (step: () => Promise<PageView>) => {
       const isLast = begin('act');
       const before = known.current;
+      const sentAt = performance.now();
       setProblem(undefined);
       setPhase('paying');
       try {
         const answer = await step().catch(async (error: unknown) => {
           if (!(error instanceof PageError)) throw error;
           if (!isLast()) return undefined;
-          return recover(error, before, (looks) => look(looks, isLast), setPhase, setProblem);
+          const isEnough = undecided.has(error.code) ? afterLoss(before, sentAt) : asksShopper;
+          if (undecided.has(error.code)) setPhase('waiting');
+          const found = await look(isEnough, isLast);
+          const said = problemOf(error, before, found);
+          if (isLast()) setProblem(said);
+          return said === undefined ? found : undefined;
         });
         if (answer === undefined || !isLast()) return;
         if (isUndecidedView(answer)) setPhase('waiting');
         // A processor that is slow to answer: the response comes before the outcome, and the form must not be shown again meanwhile.
-        const done = isUndecidedView(answer) ? await look(1, isLast) : answer;
+        const done = isUndecidedView(answer) ? await look(asksShopper, isLast) : answer;
         if (done === undefined) return;
         setView(done);
         // An outcome asks for other cards; a request that did not arrive leaves what was typed.
@@ -177,7 +189,7 @@ export function useCheckout(): Checkout {
       } catch (error) {
         if (!(error instanceof PageError)) throw error;
         // What was refused, or lost on its way back, may have happened in another tab or in this one.
-        const found = await look(1, isLast);
+        const found = await look(asksShopper, isLast);
         const isDone = code === null ? found?.promo_code.entered === null : isEntered(code, found);
         return isDone ? undefined : error.code;
       } finally {
@@ -216,32 +228,37 @@ function isUndecidedView({ state, payment_in_flight: inFlight, authentication }:
   return state === 'open' && inFlight && authentication === null;
 }
 
-// What was refused because another request pays, or whose answer was lost, has an outcome that the session knows.
-async function recover(
-  error: PageError,
-  before: PageView | undefined,
-  look: (looks: number) => Promise<PageView | undefined>,
-  setPhase: (phase: Checkout['phase']) => void,
-  setProblem: (problem: PageError | undefined) => void,
-): Promise<PageView | undefined> {
-  const isUndecided = undecided.has(error.code);
-  if (isUndecided) setPhase('waiting');
-  const found = await look(isUndecided ? looksAfterLoss : 1);
-  // The answers to a letter's questions did not arrive.
-  if (before?.asks_letter_questions && found?.asks_letter_questions) {
-    setProblem(error);
-    return undefined;
-  }
-  // What an earlier try came to says nothing of this one.
-  const hasOutcome = JSON.stringify(found?.next_action) !== JSON.stringify(before?.next_action);
-  if (found?.state === 'open' && !(isUndecided && hasOutcome)) {
-    setProblem(isUndecided ? new PageError('unreachable') : error);
-    return undefined;
-  }
-  return found;
+const undecided = new Set(['unreachable', 'lock_timeout', 'deadline_exceeded', 'service_unavailable', 'internal']);
+
+// Nothing is under way, or the bank asks.
+const asksShopper: IsEnough = (found, quiet) => quiet > 0 || found.authentication !== null;
+
+// A request whose answer was lost has an outcome, or the time in which it could still begin is over.
+function afterLoss(before: PageView | undefined, sentAt: number): IsEnough {
+  const endsAt = sentAt + onItsWayMs + answeredWithinMs;
+  return (found, quiet, startedAt) => {
+    if (!isUndecidedView(found) && outcomeOf(found) !== outcomeOf(before)) return true;
+    return startedAt >= endsAt && (quiet >= looksAfterLoss || found.authentication !== null);
+  };
 }
 
-const undecided = new Set(['unreachable', 'lock_timeout', 'deadline_exceeded', 'service_unavailable', 'internal']);
+// What an earlier try came to says nothing of this one.
+function outcomeOf(view: PageView | undefined): string {
+  return JSON.stringify([view?.next_action, view?.authentication]);
+}
+
+// What to say of a request that was refused or lost, where the session does not know what came of it.
+function problemOf(error: PageError, before: PageView | undefined, found: PageView | undefined): PageError | undefined {
+  if (found === undefined) return undefined;
+  // The answers to a letter's questions did not arrive.
+  if (before?.asks_letter_questions && found.asks_letter_questions) return error;
+  if (found.state !== 'open') return undefined;
+  if (!undecided.has(error.code)) return error;
+  if (outcomeOf(found) !== outcomeOf(before)) return undefined;
+  // The bank may have its answer, and the payment has begun.
+  if (found.authentication !== null) return new PageError('generic');
+  return error.code === 'unreachable' ? error : new PageError('unavailable');
+}
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
