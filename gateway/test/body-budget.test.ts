@@ -86,6 +86,23 @@ describe('a server whose clients stall', () => {
     expect([slow.status, steady.status]).toEqual([200, 200]);
   });
 
+  test('cuts off no body that arrived while the gateway stood still [D14.136]', async () => {
+    const text = `"${'x'.repeat(16 * kilobyte)}"`;
+    const headers = { 'content-type': 'application/json', 'content-length': text.length, 'x-account': 'facct_good' };
+    const options = { port, host: '127.0.0.1', method: 'POST', headers: { ...headers, expect: '100-continue' } };
+    const outgoing = request({ ...options, agent: false });
+    // The server says so as it begins to wait for the body.
+    outgoing.on('continue', () => {
+      outgoing.end(text);
+      const until = performance.now() + 2_000;
+      while (performance.now() < until);
+    });
+    outgoing.flushHeaders();
+    const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+    response.resume();
+    expect(response.statusCode).toBe(200);
+  });
+
   test('gives the largest body and the largest upload the time that they take at their least rates [D14.126] [D14.136]', () => {
     const { body, upload: ofUpload } = defaultLimits;
     const longestMs = Math.max(

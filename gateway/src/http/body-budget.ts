@@ -42,6 +42,7 @@ export class BodyBudget {
   readonly #arriving = new Set<Arriving>();
   #taken = 0;
   #watch: NodeJS.Timeout | undefined;
+  #dueMs = 0;
 
   constructor(limits: Partial<BodyLimits> = {}) {
     this.#limits = { ...defaultLimits, ...limits };
@@ -93,24 +94,35 @@ export class BodyBudget {
 
   #follow(body: Arriving): void {
     this.#arriving.add(body);
-    this.#watch ??= setTimeout(() => this.#cutSlow(), checkEveryMs).unref();
+    if (this.#watch === undefined) this.#look();
+  }
+
+  #look(): void {
+    this.#dueMs = performance.now() + checkEveryMs;
+    this.#watch = setTimeout(() => this.#cutSlow(), checkEveryMs).unref();
   }
 
   #cutSlow(): void {
     const nowMs = performance.now();
-    for (const { sinceMs, rate, bytes, cut } of this.#arriving) {
+    // The process stood still for so long: what arrived meanwhile is not read yet.
+    const lateMs = Math.max(0, nowMs - this.#dueMs);
+    for (const body of this.#arriving) {
+      body.sinceMs = Math.min(nowMs, body.sinceMs + lateMs);
+      const { sinceMs, rate, bytes, cut } = body;
       const ms = nowMs - sinceMs;
       if (ms > rate.graceMs && (bytes() * 1_000) / ms < rate.bytesPerSecond) cut();
     }
-    this.#watch = this.#arriving.size > 0 ? setTimeout(() => this.#cutSlow(), checkEveryMs).unref() : undefined;
+    this.#watch = undefined;
+    if (this.#arriving.size > 0) this.#look();
   }
 }
 
 interface Arriving {
   readonly bytes: () => number;
   readonly rate: LeastRate;
-  readonly sinceMs: number;
   readonly cut: () => void;
+  /** When it began, later by the time in which the process stood still. */
+  sinceMs: number;
 }
 
 // A container of 384 MB runs the gateway in some 120 MB; a body of JSON takes several times its bytes once it is parsed.
