@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { buildPrograms } from './scripts/bootstrap/build-programs.mjs';
+import { generateCode } from './scripts/bootstrap/generate.mjs';
 import { LongestFirst } from './scripts/longest-first.ts';
 
 const projects = {
@@ -60,7 +61,8 @@ const isolated = new Set(['processes', 'stack', 'testkit', 'cli', 'bench', 'scri
 /** These run constellations, whose logs belong to what a failed test says. */
 const withLogs = new Set(['e2e', 'cli', 'testkit']);
 
-// What tests start as processes of their own.
+// A clone has its packages alone. What tests start as processes of their own is built from the generated code, too.
+await generateCode(import.meta.dirname);
 await buildPrograms(import.meta.dirname);
 
 const globalSetup = join(import.meta.dirname, 'testkit/src/global-setup.ts');

@@ -1,0 +1,1 @@
+export function generateCode(root: string): Promise<void>;
