@@ -320,6 +320,7 @@ CREATE CONSTRAINT TRIGGER check_credits_of_void_invoice AFTER UPDATE ON billing.
 CREATE TRIGGER clear_scheduled_payment BEFORE UPDATE OF pay_with_payment_method_id ON billing.invoices FOR EACH ROW WHEN (((new.pay_with_payment_method_id IS NULL) AND (old.pay_with_payment_method_id IS NOT NULL))) EXECUTE FUNCTION clear_scheduled_payment();
 CREATE TRIGGER guard_invoice BEFORE UPDATE ON billing.invoices FOR EACH ROW EXECUTE FUNCTION guard_invoice();
 CREATE TRIGGER guard_refused_health_card BEFORE UPDATE OF health_refused ON billing.invoices FOR EACH ROW WHEN ((new.health_refused AND (NOT old.health_refused))) EXECUTE FUNCTION guard_refused_health_card();
+CREATE TRIGGER note_card_update AFTER UPDATE OF refused_payment_method_id, refused_backup_payment_method_id ON billing.invoices FOR EACH ROW WHEN ((((old.refused_payment_method_id IS NOT NULL) AND (new.refused_payment_method_id IS NULL)) OR ((old.refused_backup_payment_method_id IS NOT NULL) AND (new.refused_backup_payment_method_id IS NULL)))) EXECUTE FUNCTION note_card_update();
 grant insert, select, update on invoices to eligo_billing;
 
 create table migrations (
@@ -1494,6 +1495,24 @@ AS $function$
 $function$;
 alter function next_subscription_mail() owner to eligo_finder;
 grant execute on function next_subscription_mail() to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.note_card_update()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+begin
+  insert into updated_cards (account_id, test_mode, payment_method_id, updated_at)
+    select distinct new.account_id, new.test_mode, c.was, clock_timestamp()
+      from (values (old.refused_payment_method_id, new.refused_payment_method_id),
+                   (old.refused_backup_payment_method_id, new.refused_backup_payment_method_id)) as c (was, is_now)
+     where c.was is not null and c.is_now is null
+    -- A process of this release has noted it, by its own clock.
+    on conflict do nothing;
+  return null;
+end $function$;
+alter function note_card_update() owner to eligo_owner;
+grant execute on function note_card_update() to eligo_billing;
 
 CREATE OR REPLACE FUNCTION billing.notice_mail_turns(after_account text, after_mode boolean, most integer)
  RETURNS TABLE(account_id text, test_mode boolean, is_due boolean)
