@@ -540,6 +540,7 @@ CREATE INDEX letters_to_announce ON checkout.letters USING btree (valid_until) W
 CREATE INDEX letters_to_announce_by_clock ON checkout.letters USING btree (account_id, test_mode, test_clock_id, valid_until) WHERE ((status = 'approved'::text) AND (end_announced_at IS NULL) AND (customer_id IS NOT NULL) AND (test_clock_id IS NOT NULL));
 CREATE INDEX letters_valid ON checkout.letters USING btree (account_id, test_mode, customer_id, product_id, valid_until) WHERE (status = 'approved'::text);
 CREATE TRIGGER guard_letter BEFORE UPDATE ON checkout.letters FOR EACH ROW EXECUTE FUNCTION guard_letter();
+CREATE TRIGGER leave_deleted_clock BEFORE INSERT ON checkout.letters FOR EACH ROW WHEN ((new.test_clock_id IS NOT NULL)) EXECUTE FUNCTION leave_deleted_clock();
 grant insert, select, update on letters to eligo_checkout;
 grant select on letters to eligo_finder;
 
@@ -1388,6 +1389,7 @@ CREATE INDEX sessions_out_of_time ON checkout.sessions USING btree (account_id, 
 CREATE CONSTRAINT TRIGGER check_session_money AFTER UPDATE OF amount_received_cents, amount_refunded_cents ON checkout.sessions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.amount_received_cents IS DISTINCT FROM new.amount_received_cents) OR (old.amount_refunded_cents IS DISTINCT FROM new.amount_refunded_cents))) EXECUTE FUNCTION check_session_money();
 CREATE CONSTRAINT TRIGGER check_session_sums AFTER INSERT ON checkout.sessions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_session_sums();
 CREATE TRIGGER guard_session BEFORE INSERT OR UPDATE ON checkout.sessions FOR EACH ROW EXECUTE FUNCTION guard_session();
+CREATE TRIGGER leave_deleted_clock BEFORE INSERT ON checkout.sessions FOR EACH ROW WHEN ((new.test_clock_id IS NOT NULL)) EXECUTE FUNCTION leave_deleted_clock();
 CREATE TRIGGER refuse_delete BEFORE DELETE ON checkout.sessions FOR EACH ROW EXECUTE FUNCTION refuse_delete();
 grant delete, insert, select, update on sessions to eligo_checkout;
 grant select on sessions to eligo_finder;
@@ -3166,6 +3168,22 @@ AS $function$
 $function$;
 alter function journal_turns(after_account text, after_mode boolean, most integer) owner to eligo_finder;
 grant execute on function journal_turns(after_account text, after_mode boolean, most integer) to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.leave_deleted_clock()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'checkout', 'pg_temp'
+AS $function$
+begin
+  if exists (
+    select from test_clocks c
+     where c.account_id = new.account_id and c.test_mode = new.test_mode and c.id = new.test_clock_id and c.deleted_at is not null) then
+    new.test_clock_id := null;
+  end if;
+  return new;
+end $function$;
+alter function leave_deleted_clock() owner to eligo_owner;
+grant execute on function leave_deleted_clock() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.letters_to_announce(at timestamp with time zone, most integer)
  RETURNS TABLE(account_id text, test_mode boolean, id text)

@@ -1,16 +1,19 @@
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createCustomer } from '../src/actions/create-customer.ts';
+import { createSession } from '../src/actions/create-session.ts';
 import { setTestClock } from '../src/actions/set-test-clock.ts';
 import { updateCustomer } from '../src/actions/update-customer.ts';
+import type { Context } from '../src/context.ts';
 import type { Session } from '../src/domain/session.ts';
 import { expireLetters } from '../src/jobs/expire-letters.ts';
 import { expireSessions } from '../src/jobs/expire-sessions.ts';
+import { sessionRequestOf } from '../src/rpc/session-request.ts';
 import { dueSessionsOnClocks } from '../src/store/due-sessions.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { actingTime } from '../src/store/test-clocks.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
-import { start } from './fixture.ts';
+import { sessionMessage, start } from './fixture.ts';
 import { letterLine, lettersFixture } from './letters-fixture.ts';
 
 const DAY = 86_400_000;
@@ -104,6 +107,41 @@ describe('a test clock that is deleted', () => {
     fixture.clock.set(later(-10 + 365 - 10));
     await expireLetters(fixture.context).run(signal);
     expect(await letters.told(await letters.onlyLetter(session))).toContain('consultation.will_expire');
+  });
+
+  it('has no session and no letter that a process of the release before writes on it later', async () => {
+    const { testClockId, customerId } = await onClock();
+    const card = await fixture.card('hsa', { customerId });
+    const reviewed = await fixture.session({ customerId, lines: [letterLine(3_000)] });
+    await letters.pay(reviewed, [card]);
+    const letter = await letters.onlyLetter(reviewed);
+    await setClock(testClockId, later(-10), true);
+    fixture.clock.set(new Date(start.getTime() + 120_000));
+    await expire();
+    const left = 'select left_at from checkout.test_clocks where id = $1 and left_at is not null';
+    expect(await fixture.test.admin(left, [testClockId])).toHaveLength(1);
+    const context: Context = {
+      ...fixture.context,
+      creationFacts: {
+        ...fixture.context.creationFacts,
+        async submit(scope, query) {
+          const facts = await fixture.context.creationFacts.submit(scope, query);
+          const customer = { email: null, testClockId, frozenTime: later(-10) };
+          return { ...facts, customer };
+        },
+      },
+    };
+    const request = sessionRequestOf(sessionMessage({ customerId }));
+    const session = await createSession(context, fixture.call, request);
+    expect(await reload(session)).toMatchObject({ status: 'open', expiresAt: later(-9), testClockId: null });
+    await expire();
+    expect((await reload(session))?.status).toBe('expired');
+    const [copy] = await fixture.test.admin(
+      `insert into checkout.letters select (jsonb_populate_record(l, jsonb_build_object('id', $2::text, 'product_id', $3::text, 'test_clock_id', $4::text))).*
+       from checkout.letters l where l.id = $1 returning test_clock_id`,
+      [letter.id, newId('letter'), newId('product'), testClockId],
+    );
+    expect(copy).toEqual({ test_clock_id: null });
   });
 
   it('takes no letter off a clock that runs, by the table alone', async () => {
