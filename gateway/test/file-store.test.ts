@@ -279,7 +279,7 @@ describe('a file that is given as evidence', () => {
     const clock = vi.spyOn(performance, 'now').mockImplementation(() => startedAt + left.length * 2_000);
     const takesTwoSeconds = (method: string, answer: object) =>
       stack.peers.answer(method, (_request, call) => {
-        left.push([method, call.timeoutMs() / 1_000]);
+        left.push([method, Math.round(call.timeoutMs()) / 1_000]);
         return answer;
       });
     takesTwoSeconds('beginEvidence', { files: ids.map(() => ({ isUploaded: false, parts: 1 })) });

@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { withTx } from '@eligo/postgres';
 import { waitUntil } from '@eligo/testkit';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { Transfers } from '../src/files/transfers.ts';
 import { createAccount, createKey } from '../src/index.ts';
 import { form, type Part } from '../test-support/upload.ts';
+import { fakeClamd } from './fake-clamd.ts';
 import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
 import { securityHeaders } from './security-headers.ts';
 
@@ -96,14 +97,16 @@ describe('an upload', () => {
 
   test('of 10,000,000 bytes is taken, and one byte more and 10.1 MB are 413, with and without a length [D14.126]', async () => {
     const largest = Buffer.concat([pdf, randomBytes(10_000_000 - pdf.length)]);
-    const made = await upload([purpose, filePart(largest)]);
+    const own = await newKey();
+    const made = await upload([purpose, filePart(largest)], { key: own });
     expect(fileOf(made)).toMatchObject({ size: 10_000_000 });
-    const got = await download(fileOf(made).file_id);
+    const got = await download(fileOf(made).file_id, own);
     expect(Buffer.from(await got.arrayBuffer()).equals(largest)).toBe(true);
     for (const length of [10_000_001, 10_100_000]) {
+      const key = await newKey();
       const { body, headers } = form([filePart(Buffer.concat([pdf, Buffer.alloc(length - pdf.length)])), purpose]);
-      expect(await sendRaw(body, { ...headers, 'content-length': body.length })).toMatchObject({ status: 413 });
-      const chunked = await sendRaw(body, { ...headers, 'transfer-encoding': 'chunked' });
+      expect(await sendRaw(body, { ...headers, 'content-length': body.length }, key)).toMatchObject({ status: 413 });
+      const chunked = await sendRaw(body, { ...headers, 'transfer-encoding': 'chunked' }, key);
       expect(chunked).toMatchObject({ status: 413, body: { code: 'file_too_large' } });
     }
   });
@@ -114,13 +117,14 @@ describe('an upload', () => {
     const boundary = String(headers['content-type']).split('boundary=')[1];
     const nameless = `--${boundary}\r\nContent-Disposition: form-data\r\n\r\n`;
     const stuffing = Buffer.alloc(10_100_000, 'x');
+    const key = await newKey();
     for (const pieces of [
       [stuffing, '\r\n', body],
       [nameless, stuffing, '\r\n', body],
       [body, stuffing],
     ]) {
       const sent = Buffer.concat(pieces.map((piece) => Buffer.from(piece)));
-      const refused = await sendRaw(sent, { ...headers, 'transfer-encoding': 'chunked' });
+      const refused = await sendRaw(sent, { ...headers, 'transfer-encoding': 'chunked' }, key);
       expect(refused).toMatchObject({ status: 413, body: { code: 'file_too_large' } });
     }
     expect(await rows('select count(*) from gateway.files')).toEqual([before]);
@@ -192,13 +196,7 @@ describe('an upload', () => {
   });
 
   test('waits for no slow one: a fifth at once of an account, and a seventeenth of all, are 429, and four more accounts are served [D14.126]', async () => {
-    const accounts = await Promise.all([1, 2, 3, 4].map(() => createAccount(stack.database, { name: 'Another shop' })));
-    const keys = await Promise.all(
-      accounts.map(
-        async (one) =>
-          (await createKey(stack.database, { accountId: one.account_id, testMode: true, rateLimit: 0 })).api_key,
-      ),
-    );
+    const keys = await Promise.all(Array.from({ length: 4 }, newKey));
     const { body, headers } = form([purpose, filePart(pdf)]);
     const open: ClientRequest[] = [];
     const hold = async (key: string) => {
@@ -223,6 +221,27 @@ describe('an upload', () => {
     });
     expect(await Promise.all(answers)).toEqual(open.map(() => 200));
     expect(await upload([purpose, filePart(pdf)])).toMatchObject({ status: 200 });
+  });
+
+  test('counts its bytes for its account, as its download does [D14.126]', async () => {
+    const moved: Record<string, number> = {};
+    const { begin } = Transfers.prototype;
+    const begun = vi.spyOn(Transfers.prototype, 'begin').mockImplementation(function (this: Transfers, accountId) {
+      const transfer = begin.call(this, accountId);
+      return {
+        ...transfer,
+        moved(bytes) {
+          moved[accountId] = (moved[accountId] ?? 0) + bytes;
+          transfer.moved(bytes);
+        },
+      };
+    });
+    onTestFinished(() => begun.mockRestore());
+    const content = Buffer.concat([pdf, randomBytes(2_500_000)]);
+    const { file_id: id } = fileOf(await upload([purpose, filePart(content)]));
+    expect(moved).toEqual({ [stack.accountId]: content.length });
+    expect((await (await download(id)).arrayBuffer()).byteLength).toBe(content.length);
+    expect(moved).toEqual({ [stack.accountId]: 2 * content.length });
   });
 
   test('of a hundred at once each ends as a whole file or a 429 that says when to come again [D14.126]', async () => {
@@ -328,6 +347,12 @@ describe('with a virus scanner', () => {
   });
 });
 
+// The bytes that an account may move count for all of its keys.
+async function newKey(): Promise<string> {
+  const { account_id: accountId } = await createAccount(stack.database, { name: 'Another shop' });
+  return (await createKey(stack.database, { accountId, testMode: true, rateLimit: 0 })).api_key;
+}
+
 const usage = () => rows('select files, bytes from gateway.file_usage where account_id = $1', [stack.accountId]);
 
 async function withoutGuards(sql: string, values: unknown[]): Promise<void> {
@@ -346,52 +371,12 @@ function openUpload(headers: Record<string, string | number>, key = stack.api.ke
 }
 
 // By hand, because fetch gives up when the server answers before it has taken the body.
-async function sendRaw(body: Uint8Array, headers: Record<string, string | number>) {
-  const sent = openUpload(headers);
+async function sendRaw(body: Uint8Array, headers: Record<string, string | number>, key?: string) {
+  const sent = openUpload(headers, key);
   sent.on('error', () => undefined);
   const answered = once(sent, 'response') as Promise<[IncomingMessage]>;
   sent.end(body);
   const [reply] = await answered;
   const text = (await buffer(reply)).toString();
   return { status: reply.statusCode, body: JSON.parse(text) as Record<string, unknown> };
-}
-
-// Speaks INSTREAM as clamd(8) describes it.
-async function fakeClamd() {
-  const state = { answer: 'verdict' as 'verdict' | 'hang up' | 'nonsense' | 'size limit', seen: [] as Buffer[] };
-  const server = createServer((socket: Socket) => {
-    let held = Buffer.alloc(0);
-    socket.on('error', () => undefined);
-    socket.on('data', (chunk: Buffer) => {
-      held = Buffer.concat([held, chunk]);
-      if (state.answer === 'hang up') socket.destroy();
-      else if (state.answer === 'size limit') socket.end('INSTREAM size limit exceeded. ERROR\0');
-      else judge(socket, held);
-    });
-  });
-  const judge = (socket: Socket, held: Buffer) => {
-    const command = 'zINSTREAM\0';
-    if (held.length < command.length + 4) return;
-    expect(held.toString('latin1', 0, command.length)).toBe(command);
-    const chunks: Buffer[] = [];
-    for (let at = command.length; at + 4 <= held.length; ) {
-      const length = held.readUInt32BE(at);
-      if (length === 0) {
-        const content = Buffer.concat(chunks);
-        state.seen.push(content);
-        const found = content.includes('EICAR') ? 'stream: Eicar-Signature FOUND\0' : 'stream: OK\0';
-        socket.end(state.answer === 'nonsense' ? 'what?\0' : found);
-        return;
-      }
-      chunks.push(held.subarray(at + 4, at + 4 + length));
-      at += 4 + length;
-    }
-  };
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return Object.assign(state, {
-    port,
-    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
-  });
 }

@@ -42,7 +42,7 @@ export async function giveEvidence(
     sizeBytes: file.sizeBytes,
   }));
   const begun = await refunds.beginEvidence({ disputeId, files: described, clearedFields }, call);
-  const end = files.transfers.begin(key.accountId);
+  const transfer = files.transfers.begin(key.accountId);
   try {
     for (const [at, { field, file }] of found.entries()) {
       const { isUploaded = true, parts = 0 } = begun.files[at] ?? {};
@@ -50,13 +50,14 @@ export async function giveEvidence(
       const name = { disputeId, field, fileId: file.fileId };
       let part = parts;
       for await (const bytes of readContent(files.stores, key, file, parts)) {
+        transfer.moved(bytes.length);
         await refunds.addEvidencePart({ ...name, part, bytes }, call);
         part += 1;
       }
       await refunds.uploadEvidence(name, call);
     }
   } finally {
-    end();
+    transfer.end();
   }
 }
 

@@ -11,6 +11,7 @@ import { beginFile, partBytes, storeFile } from './file-rows.ts';
 import { fileTypeOf, isDeclaredAs } from './file-type.ts';
 import { discardUpload } from './remove-file.ts';
 import type { Scan, Scanner } from './scanner.ts';
+import type { Transfer } from './transfers.ts';
 
 /** What receives files. */
 export interface FileReceiver {
@@ -39,6 +40,7 @@ export async function receiveFile(
   scope: Scope,
   request: IncomingMessage,
   body: UploadBody,
+  transfer: Pick<Transfer, 'moved'>,
 ): Promise<FileRecord> {
   const headers = formHeadersOf(request.headers);
   if (Number(request.headers['content-length'] ?? 0) > mostBytes) throw new Failure('file_too_large');
@@ -49,7 +51,7 @@ export async function receiveFile(
   try {
     for await (const part of readMultipart(chunksOf(request), headers)) {
       if (part.name !== body.file) Object.defineProperty(fields, part.name, own(await textOf(part)));
-      else if (received === undefined) received = await receivePart(receiver, scope, fileId, part);
+      else if (received === undefined) received = await receivePart(receiver, scope, fileId, part, transfer);
       else throw Failure.invalid(['body', body.file], 'too_long', 'Must be one file');
     }
     const described = describe(fields, received, body);
@@ -100,10 +102,16 @@ function fieldLoc(name: string): string[] {
   return /^\w{1,40}$/.test(name) ? ['body', name] : ['body'];
 }
 
-async function receivePart(receiver: FileReceiver, scope: Scope, fileId: string, part: FormPart): Promise<Received> {
+async function receivePart(
+  receiver: FileReceiver,
+  scope: Scope,
+  fileId: string,
+  part: FormPart,
+  transfer: Pick<Transfer, 'moved'>,
+): Promise<Received> {
   const scan = await receiver.scanner?.begin();
   try {
-    const content = await storeParts(receiver, scope, fileId, part, scan);
+    const content = await storeParts(receiver, scope, fileId, part, transfer, scan);
     await scan?.verdict();
     return { fileId, filename: filenameOf(part.filename, content.type), ...content };
   } finally {
@@ -116,6 +124,7 @@ async function storeParts(
   scope: Scope,
   fileId: string,
   part: FormPart,
+  transfer: Pick<Transfer, 'moved'>,
   scan: Scan | undefined,
 ): Promise<Pick<Received, 'type' | 'sizeBytes'>> {
   let sizeBytes = 0;
@@ -129,6 +138,7 @@ async function storeParts(
       type = judgeType(bytes, part.type);
       await beginFile(database, scope, fileId, store.name);
     }
+    transfer.moved(bytes.length);
     await scan?.write(bytes);
     await store.add(scope, fileId, parts, bytes);
     parts += 1;

@@ -3,7 +3,7 @@ import { mediaTypes } from '@eligo/values';
 import { type Binding, bind } from '../bind.ts';
 import { readContent, readFile } from '../files/read-content.ts';
 import { type FileReceiver, receiveFile } from '../files/receive-file.ts';
-import type { Transfers } from '../files/transfers.ts';
+import type { Transfer, Transfers } from '../files/transfers.ts';
 import { FileAnswer } from '../http/api-request.ts';
 
 /** What files are received and read with. */
@@ -22,11 +22,11 @@ export function fileBindings(files: FileParts): Binding[] {
       const { body } = create;
       if (body === undefined) throw new Error('Uploads have a body');
       assertRoom();
-      const end = transfers.begin(key.accountId);
+      const transfer = transfers.begin(key.accountId);
       try {
-        return { file: records.file.render(await receiveFile(files, key, request, body)) };
+        return { file: records.file.render(await receiveFile(files, key, request, body, transfer)) };
       } finally {
-        end();
+        transfer.end();
       }
     }),
     bind(get, async ({ key, id }) => ({ file: records.file.render(await readFile(database, key, id)) })),
@@ -40,10 +40,13 @@ export function fileBindings(files: FileParts): Binding[] {
   ];
 }
 
-async function* whileTransferred(end: () => void, pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* whileTransferred(transfer: Transfer, pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   try {
-    yield* pieces;
+    for await (const piece of pieces) {
+      transfer.moved(piece.length);
+      yield piece;
+    }
   } finally {
-    end();
+    transfer.end();
   }
 }
