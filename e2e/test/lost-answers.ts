@@ -131,6 +131,20 @@ export function lostAnswerTests(stack: () => Stack): void {
       await tab.close();
     });
 
+    it('says no longer that there is no connection once it has paid over a new one [D14.83]', async () => {
+      const { url } = await newSession();
+      const tab = await openCheckoutTab(stack().browser, url);
+      await tab.type('health', numbers.hsa);
+      await tab.page.route('**/session', (route) => route.abort('internetdisconnected'));
+      await tab.page.evaluate("dispatchEvent(new Event('online'))");
+      await tab.says('No connection');
+      await tab.stays(stack().shopUrl);
+      await tab.pay();
+      await tab.says('your payment is complete');
+      expect(await tab.page.getByText('No connection').count()).toBe(0);
+      await tab.close();
+    });
+
     it('takes a promo code that is entered while the page looks for changes [D14.83, D14.165]', async () => {
       const coupon = await make(stack().eligo.api(), '/v1/coupons', 'coupon', { percent_off: 10, duration: 'once' });
       const fields = { coupon: text(coupon, 'coupon_id'), code: 'WHILE10' };

@@ -69,6 +69,11 @@ export function useCheckout(): Checkout {
   const begin = useCallback((what: 'look' | 'act'): IsLast => {
     const own = ++begun.current;
     active.current = what;
+    // What was said before is past: the act has an answer of its own.
+    if (what === 'act') {
+      setProblem(undefined);
+      setOffline(false);
+    }
     return () => begun.current === own;
   }, []);
   const end = useCallback((isLast: IsLast) => {
@@ -146,7 +151,6 @@ export function useCheckout(): Checkout {
       const isLast = begin('act');
       const before = known.current;
       const sentAt = performance.now();
-      setProblem(undefined);
       setPhase('paying');
       try {
         const answer = await step().catch(async (error: unknown) => {
@@ -180,7 +184,6 @@ export function useCheckout(): Checkout {
       // Something else is under way, which may be a payment.
       if (active.current === 'act') return 'busy';
       const isLast = begin('act');
-      setProblem(undefined);
       setPhase('pricing');
       try {
         const priced = await changePromoCode(code);
