@@ -291,7 +291,7 @@ describe('the checkout page', () => {
 
 shortCardPageTests(() => ({ eligo, browser, newSession, chargesOf }));
 bankPageTests(() => ({ browser, newSession, stateOf, chargesOf }));
-endedPageTests(() => ({ eligo, browser, newSession }));
+endedPageTests(() => ({ eligo, browser, shop, newSession }));
 backButtonTests(() => ({
   ...{ eligo, browser, shoppersBrowser, shopUrl, newSession, eligibleOnly, stateOf, chargesOf },
 }));

@@ -32,6 +32,8 @@ export interface Exchange {
   recordId?: string | undefined;
   /** The code of the refusal. */
   code?: string;
+  /** Writes a refusal as a page, where a shopper reads it. */
+  writeRefusal?: (failure: Failure) => Promise<void>;
 }
 
 /** The account of a request, as its log line names it. */

@@ -25,7 +25,7 @@ export interface AppParts {
   readonly observer: Observer;
 }
 
-/** The HTTP application. Every answer is JSON, also every refusal; nothing internal is ever in one. */
+/** The HTTP application. Every answer is JSON, also every refusal but those of pages; nothing internal is ever in one. */
 export function createApp(parts: AppParts): Koa {
   const app = new Koa();
   // Koa would trust any client's X-Forwarded-For; trusted-proxies.ts decides the client's address.
@@ -67,7 +67,7 @@ async function answer(context: Context, next: Next, parts: AppParts): Promise<vo
       await next();
     }
   } catch (error) {
-    refuse(error, exchange, response, observer);
+    await refuse(error, exchange, response, observer);
   }
   observer.answered(exchange, response.statusCode, performance.now() - startedAt);
 }
@@ -87,12 +87,18 @@ function originForm(target: string): string {
   return target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]*/i, '') || '/';
 }
 
-function refuse(error: unknown, exchange: Exchange, response: ServerResponse, observer: Observer): void {
+async function refuse(error: unknown, exchange: Exchange, response: ServerResponse, observer: Observer): Promise<void> {
   const failure = toFailure(error);
   exchange.code = failure.code;
   if (failure.code === 'internal') observer.unexpected(error, exchange);
   // A client that left ends its calls, too.
   else if (isOfAPeer(failure) && !exchange.request.socket.destroyed) observer.unavailable(failure, exchange);
+  try {
+    await exchange.writeRefusal?.(failure);
+  } catch (pageError) {
+    observer.unexpected(pageError, exchange);
+  }
+  // Nothing, where that was written.
   writeFailure(response, failure, exchange.requestId, exchange.headers);
 }
 

@@ -7,7 +7,8 @@ import type { Exchange } from '../api.ts';
 import type { BodyBudget } from '../http/body-budget.ts';
 import { type PublicRoute, readMethods } from '../http/public-router.ts';
 import { readBody } from '../http/read-body.ts';
-import { writeJson } from '../http/write-answer.ts';
+import { isExpected } from '../http/to-failure.ts';
+import { refusalHeaders, writeJson } from '../http/write-answer.ts';
 import type { Peers } from '../peers.ts';
 import { invoicePdf } from '../reports/invoice-pdf.ts';
 import type { ReadInvoiceDocument } from '../reports/read-invoice-document.ts';
@@ -17,7 +18,7 @@ import type { OpenPage, PageCalls, SessionPageCalls } from './page-calls.ts';
 import type { PageFiles } from './page-files.ts';
 import type { PageLimits } from './page-limits.ts';
 import { visitLink } from './visit-link.ts';
-import { callPreload, stripePreload, writeAsset, writeDocument } from './write-file.ts';
+import { callPreload, type PageOrigins, stripePreload, writeAsset, writeDocument } from './write-file.ts';
 import { firstViewHtml, showsCardFields } from './write-first-view.ts';
 import { writeInvoiceHtml, writeInvoicePdf } from './write-invoice-document.ts';
 
@@ -46,16 +47,17 @@ const mostBodyBytes = 16_384;
 
 /**
  * The requests of checkout pages: `/pay/{token}` is the document, the paths below it are its calls, and `/pay/assets/…` its scripts and
- * styles. The payment page of an invoice has the same below `/invoice/`, and its documents. `/buy/{token}` is a payment link. A token stands in place of a key,
+ * styles. The payment page of an invoice has the same below `/invoice/`, and its documents. `/buy/{token}` is a payment link, whose refusals are that document. A token stands in place of a key,
  * for one record; an invalid token opens nothing.
  */
 export function checkoutPageRoutes(parts: CheckoutPageParts): PublicRoute[] {
   const { tokens, invoiceTokens, calls, invoiceCalls } = parts;
   return [
     // Only a GET: each visit opens a session.
-    route(parts, 'page.link', '/buy/{:token}', ['GET'], (exchange, { token = '' }) =>
-      serveLink(parts, exchange, token),
+    documentRoute(parts, 'page.link', '/buy/{:token}', ['GET'], (exchange, { token = '' }) =>
+      visitLink({ ...parts, tokens: parts.linkTokens }, exchange, token),
     ),
+    assetRoute(parts, 'page.link_asset', '/buy'),
     ...routesOf(parts, {
       ...{ id: 'page', path: '/pay', tokens, calls, missing: 'checkout_session_not_found' },
       actions: [...paymentActions, ...sessionActions],
@@ -83,19 +85,19 @@ interface PageOf<Calls> {
   readonly tokens: PageTokens;
   readonly calls: Calls;
   readonly actions: readonly PageAction<Calls>[];
-  /** What a call is answered whose token opens nothing. */
+  /** What a request is answered whose token opens nothing. */
   readonly missing: 'checkout_session_not_found' | 'invoice_not_found';
 }
 
 function routesOf<Calls extends PageCalls>(parts: CheckoutPageParts, page: PageOf<Calls>): PublicRoute[] {
   const { id, path, tokens, calls, actions, missing } = page;
   return [
-    route(parts, `${id}.asset`, `${path}/assets/:name`, readMethods, (exchange, { name = '' }) =>
-      serveAsset(parts, exchange, name),
-    ),
-    route(parts, `${id}.document`, `${path}/{:token}`, readMethods, (exchange, { token = '' }) =>
-      serveDocument(parts, exchange, token, openedRecord(tokens, token, exchange), calls),
-    ),
+    assetRoute(parts, `${id}.asset`, path),
+    documentRoute(parts, `${id}.document`, `${path}/{:token}`, readMethods, async (exchange, { token = '' }) => {
+      const subject = openedRecord(tokens, token, exchange);
+      const isThere = subject !== undefined && (await serveDocument(parts, exchange, token, subject, calls));
+      if (!isThere) throw new Failure(missing);
+    }),
     ...actions.map((action) =>
       route(parts, `${id}.${action.name}`, `${path}/:token/${action.name}`, action.methods, async (exchange, given) => {
         const subject = openedRecord(tokens, given.token ?? '', exchange);
@@ -121,6 +123,30 @@ function route(
       return serve(exchange, params);
     },
   };
+}
+
+// A shopper reads what the document of a page is refused with: in their language, and not as JSON.
+function documentRoute(
+  parts: CheckoutPageParts,
+  id: string,
+  path: string,
+  methods: PublicRoute['methods'],
+  serve: PublicRoute['serve'],
+): PublicRoute {
+  const limited = route(parts, id, path, methods, serve);
+  return {
+    ...limited,
+    serve(exchange, params) {
+      exchange.writeRefusal = (failure) => writeRefusal(parts, exchange, failure);
+      return limited.serve(exchange, params);
+    },
+  };
+}
+
+function assetRoute(parts: CheckoutPageParts, id: string, path: string): PublicRoute {
+  return route(parts, id, `${path}/assets/:name`, readMethods, (exchange, { name = '' }) =>
+    serveAsset(parts, exchange, name),
+  );
 }
 
 /** A call of the page's script. */
@@ -155,12 +181,6 @@ const sessionActions: readonly PageAction<SessionPageCalls>[] = [
   },
   { ...{ name: 'cancel', methods: ['POST'], limit: undefined }, answer: (calls, page) => calls.cancel(page) },
 ];
-
-async function serveLink(parts: CheckoutPageParts, exchange: Exchange, token: string): Promise<void> {
-  const status = await visitLink({ ...parts, tokens: parts.linkTokens }, exchange, token);
-  // The document of a page without a session says so in the visitor's language.
-  if (status !== undefined) await writePage(parts, exchange, status, undefined);
-}
 
 async function serveInvoice(
   { invoiceTokens, limits, callerFor, readInvoice, dear }: CheckoutPageParts,
@@ -226,19 +246,20 @@ async function readPageBody(request: IncomingMessage, bodies: BodyBudget, accoun
   }
 }
 
-// The document says that there is no such session in the shopper's language; its status says it to machines.
+// False where the page's account is gone.
 async function serveDocument(
   parts: CheckoutPageParts,
   exchange: Exchange,
   token: string,
-  subject: PageSubject | undefined,
+  subject: PageSubject,
   calls: PageCalls,
-): Promise<void> {
-  const shop = subject && (await parts.accountOf(subject))?.shop;
-  if (subject === undefined || shop === undefined) return writePage(parts, exchange, 404, undefined);
+): Promise<boolean> {
+  const shop = (await parts.accountOf(subject))?.shop;
+  if (shop === undefined) return false;
   const view = await lookForDocument(parts, exchange, subject, shop, calls);
   // Beside the document, whatever path a proxy puts before it.
-  await writePage(parts, exchange, 200, { shop, view, isLive: !subject.testMode, sessionPath: `${token}/session` });
+  await writePage(parts, exchange, { shop, view, isLive: !subject.testMode, sessionPath: `${token}/session` });
+  return true;
 }
 
 /** After this time the document is served without its session, and the page's script asks for it. */
@@ -260,7 +281,7 @@ async function lookForDocument(
     const look = () => calls.look({ subject, shop, call });
     return await here.neighbors.during(subject, () => here.meter.run(workOf(subject), look));
   } catch (error) {
-    if (error instanceof Failure) return undefined;
+    if (isExpected(error)) return undefined;
     throw error;
   }
 }
@@ -275,23 +296,29 @@ interface PageParts {
 async function writePage(
   { files, sandboxUrl }: CheckoutPageParts,
   exchange: Exchange,
-  status: number,
-  page: PageParts | undefined,
+  { shop, view, isLive, sessionPath }: PageParts,
 ): Promise<void> {
-  const { shop, view, isLive = false } = page ?? {};
-  const showsStripe = isLive && shop?.publishableKey != null;
+  const showsStripe = isLive && shop.publishableKey != null;
   const origins = {
     frame: sandboxUrl === undefined || showsStripe ? undefined : new URL(sandboxUrl).origin,
-    logo: shop?.logoUrl == null ? undefined : new URL(shop.logoUrl).origin,
+    logo: shop.logoUrl == null ? undefined : new URL(shop.logoUrl).origin,
     stripe: showsStripe,
   };
   const file = view === undefined ? files.document() : files.documentWith(firstViewHtml(view, exchange.request));
   const preloads = [
-    ...(page !== undefined && view === undefined ? [callPreload(page.sessionPath)] : []),
+    ...(view === undefined ? [callPreload(sessionPath)] : []),
     ...(showsStripe && view !== undefined && showsCardFields(view) ? [stripePreload] : []),
   ];
-  writeDocument(exchange.response, status, await file, exchange.requestId, { origins, preloads });
+  writeDocument(exchange.response, 200, await file, exchange.requestId, { origins, preloads });
 }
+
+async function writeRefusal({ files }: CheckoutPageParts, exchange: Exchange, failure: Failure): Promise<void> {
+  const headers = [...exchange.headers, ...refusalHeaders(failure)];
+  const file = await files.refusalDocument(failure.code);
+  writeDocument(exchange.response, failure.status, file, exchange.requestId, { origins: noOrigins, headers });
+}
+
+const noOrigins: PageOrigins = { frame: undefined, logo: undefined, stripe: false };
 
 async function serveAsset({ files }: CheckoutPageParts, exchange: Exchange, name: string): Promise<void> {
   const file = await files.asset(name);

@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import type { FailureCode } from '@eligo/failures';
+import { refusalHtml } from './write-first-view.ts';
 
 /** A file of the built page. */
 export interface PageFile {
@@ -15,6 +17,8 @@ export interface PageFiles {
   document(): Promise<PageFile>;
   /** The document with more at the end of its body. */
   documentWith(html: string): Promise<PageFile>;
+  /** The document that says a refusal. Made once for each code: who comes too often costs no work. */
+  refusalDocument(code: FailureCode): Promise<PageFile>;
   /** A script, style sheet or icon by its hashed name. */
   asset(name: string): Promise<PageFile | undefined>;
 }
@@ -23,6 +27,7 @@ const folder = new URL('../../../web/checkout/dist/', import.meta.url);
 
 export function openPageFiles(): PageFiles {
   let loading: Promise<ReadonlyMap<string, PageFile>> | undefined;
+  const refusals = new Map<FailureCode, Promise<PageFile>>();
   const files = () => {
     loading ??= load();
     return loading;
@@ -38,6 +43,11 @@ export function openPageFiles(): PageFiles {
       const whole = Buffer.from(bytes.toString().replace('</body>', () => `  ${html}\n  </body>`));
       // At the level that costs least: it is compressed for this visit alone.
       return { type, bytes: whole, gzipped: await compress(whole, { level: 1 }) };
+    },
+    refusalDocument(code) {
+      const known = refusals.get(code) ?? this.documentWith(refusalHtml(code));
+      refusals.set(code, known);
+      return known;
     },
     asset: async (name) => (await files()).get(`assets/${name}`),
   };

@@ -36,7 +36,11 @@ export function writeDocument(
   status: number,
   file: PageFile,
   requestId: string,
-  { origins, preloads }: { readonly origins: PageOrigins; readonly preloads: readonly string[] },
+  {
+    origins,
+    preloads = [],
+    headers = [],
+  }: { readonly origins: PageOrigins; readonly preloads?: readonly string[]; readonly headers?: HeaderList },
 ): void {
   const { script, connect, frame } = origins.stripe ? stripeOrigins : { ...noOrigins, frame: origins.frame ?? '' };
   const policy = [
@@ -58,6 +62,7 @@ export function writeDocument(
     'Content-Security-Policy',
     policy,
     ...(preloads.length === 0 ? [] : ['Link', preloads.join(', ')]),
+    ...headers,
   ]);
 }
 

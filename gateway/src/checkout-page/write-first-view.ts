@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { PageView } from '@eligo/contract';
-import { framesId, frameUrl, languageOf, viewId } from '@eligo/web-checkout/document';
+import { framesId, frameUrl, languageOf, refusalId, viewId } from '@eligo/web-checkout/document';
 import { slotsOf, waysToPay } from '@eligo/web-checkout/ways-to-pay';
 
 /**
@@ -14,6 +14,11 @@ export function firstViewHtml(view: PageView, request: IncomingMessage): string 
     ...(frames.length > 0 ? [`<div id="${framesId}" hidden>${frames.join('')}</div>`] : []),
     `<script type="application/json" id="${viewId}">${json}</script>`,
   ].join('\n    ');
+}
+
+/** What the document of a refusal has for its script, which says it in the shopper's language. */
+export function refusalHtml(code: string): string {
+  return `<script type="application/json" id="${refusalId}">${JSON.stringify(code)}</script>`;
 }
 
 /** Whether the form of a page shows card fields as soon as it is there. */

@@ -92,18 +92,24 @@ export function writeFailure(
   requestId: string,
   extra: HeaderList = [],
 ): void {
-  const { status, headers, body } = failureAnswer(failure);
-  const list = [...extra];
-  for (const [name, value] of Object.entries(headers)) list.push(name, value);
-  if (status === 401) list.push('WWW-Authenticate', 'Bearer');
-  // An answer that asks for a retry has Retry-After.
-  const mayPass = status === 503 && failure.row.retry === 'same_request';
-  if (mayPass && headers['Retry-After'] === undefined) list.push('Retry-After', '1');
+  const { status, body } = failureAnswer(failure);
+  const list = [...extra, ...refusalHeaders(failure)];
   const text = JSON.stringify(body);
   const isLimit = status === 429 || status === 503;
   const readOffBytes = isLimit ? mostReadOffAtLimit : limits.bodyBytes;
   if (response.req.complete || isSmall(response.req, readOffBytes)) writeJson(response, status, text, requestId, list);
   else cutOff(response, status, text, requestId, list, isLimit ? 'leave' : 'read off');
+}
+
+/** The headers that a refusal adds, whatever it is written as. */
+export function refusalHeaders(failure: Failure): HeaderList {
+  const { status, headers } = failureAnswer(failure);
+  const list = Object.entries(headers).flat();
+  if (status === 401) list.push('WWW-Authenticate', 'Bearer');
+  // An answer that asks for a retry has Retry-After.
+  const mayPass = status === 503 && failure.row.retry === 'same_request';
+  if (mayPass && headers['Retry-After'] === undefined) list.push('Retry-After', '1');
+  return list;
 }
 
 // What is left of a large body is not taken: the connection ends with the answer. Not at once, for the reset that meets what the client still

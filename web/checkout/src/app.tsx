@@ -7,10 +7,11 @@ import { framesId } from './document.ts';
 import { InvoiceDocuments } from './invoice-documents.tsx';
 import { LetterForm } from './letter-form.tsx';
 import { Notice } from './notice.tsx';
-import { Missing, Outcome } from './outcome.tsx';
+import { Outcome } from './outcome.tsx';
 import { isInvoicePage } from './page-api.ts';
 import { PayForm } from './pay-form.tsx';
 import { PromoCode } from './promo-code.tsx';
+import { Refused, refusalOf } from './refused.tsx';
 import { strings as allStrings, type Language, preferredLanguage, type Strings } from './strings.ts';
 import { showShopColors } from './theme.ts';
 import { useCheckout } from './use-checkout.ts';
@@ -24,7 +25,7 @@ export function App() {
   const [language, setLanguage] = useState<Language>(preferredLanguage);
   const checkout = useCheckout();
   const strings = stringsOf(language, checkout.view?.mode === 'setup');
-  const { view, phase } = checkout;
+  const { view, phase, refusal } = checkout;
   const isLong = useAfter(phase === 'idle' ? undefined : longAfterMs);
   const working = isLong ? strings.stillWorking : strings.working;
   const isOpen = view?.state === 'open';
@@ -34,11 +35,11 @@ export function App() {
   useEffect(() => document.getElementById(framesId)?.remove(), []);
   useEffect(() => {
     document.documentElement.lang = language;
-    if (checkout.isMissing) document.title = strings.missingTitle;
+    if (refusal !== undefined) document.title = refusalOf(refusal, strings).title;
     if (view === undefined) return;
     document.title = strings.title(view.shop.name);
     showShopColors(view.shop.accent_color);
-  }, [language, strings, view, checkout.isMissing]);
+  }, [language, strings, view, refusal]);
   useEffect(() => {
     if (!leaving || view?.success_url == null) return;
     const url = view.success_url;
@@ -58,9 +59,9 @@ export function App() {
         <div class="status" role="status" aria-live="polite">
           {checkout.isOffline && <p>{strings.offline}</p>}
           {isOpen && phase !== 'idle' && <p>{phase === 'pricing' ? strings.pricing : working}</p>}
-          {view === undefined && !checkout.isMissing && !checkout.isOffline && <p>{strings.loading}</p>}
+          {view === undefined && refusal === undefined && !checkout.isOffline && <p>{strings.loading}</p>}
         </div>
-        {checkout.isMissing && <Missing strings={strings} />}
+        {refusal !== undefined && <Refused key={refusal} code={refusal} strings={strings} />}
         {view !== undefined && !isOpen && <Outcome {...{ view, leaving, strings }} />}
         {view?.state === 'letter_pending' && view.asks_letter_questions && (
           <LetterForm

@@ -5,6 +5,8 @@ import type { Slot } from './ways-to-pay.ts';
 
 /** The element with the page as it was when the document was written, as JSON. */
 export const viewId = 'view';
+/** The element with the code of a refusal, as JSON, in place of a page. */
+export const refusalId = 'refusal';
 /** The element with the frames of the card fields that are shown first: they load beside the script, and not after it. */
 export const framesId = 'frames';
 

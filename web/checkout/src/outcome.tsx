@@ -40,19 +40,6 @@ export function Outcome({ view, leaving, strings }: { view: PageView; leaving: b
   );
 }
 
-/** A session that nobody has: there is no shop to go back to. */
-export function Missing({ strings }: { strings: Strings }) {
-  const heading = useFocus(true);
-  return (
-    <section class="outcome">
-      <h1 ref={heading} tabIndex={-1}>
-        {strings.missingTitle}
-      </h1>
-      <p>{strings.missing}</p>
-    </section>
-  );
-}
-
 function useFocus(takesFocus: boolean) {
   const heading = useRef<HTMLHeadingElement>(null);
   useLayoutEffect(() => {

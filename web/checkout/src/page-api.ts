@@ -1,5 +1,5 @@
 import type { PageLetter, PagePayment, PageView } from '@eligo/contract';
-import { viewId } from './document.ts';
+import { refusalId, viewId } from './document.ts';
 
 /** A refusal of the gateway, or `unreachable` where its answer did not arrive. */
 export class PageError extends Error {
@@ -26,12 +26,14 @@ export function documentUrl(format: 'html' | 'pdf'): string {
 }
 
 /** The page as its document brought it; undefined where it has to be asked for. */
-export const firstView = takeFirstView();
+export const firstView = take<PageView>(viewId);
+/** Why there is no page, where its document says so. */
+export const firstRefusal = take<string>(refusalId);
 
-function takeFirstView(): PageView | undefined {
-  const block = document.getElementById(viewId);
+function take<Content>(id: string): Content | undefined {
+  const block = document.getElementById(id);
   block?.remove();
-  return block === null ? undefined : (JSON.parse(block.textContent) as PageView);
+  return block === null ? undefined : (JSON.parse(block.textContent) as Content);
 }
 
 export function readPage(): Promise<PageView> {

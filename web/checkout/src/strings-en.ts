@@ -152,8 +152,21 @@ export const english = {
   expired: 'Nothing can be paid here anymore. Go back to the shop and start again.',
   canceledTitle: 'This checkout was canceled',
   canceled: 'Nothing can be paid here anymore. Any amount that was reserved on your cards is released.',
-  missingTitle: 'This checkout does not exist',
-  missing: 'Check the link, or go back to the shop and start again.',
+  refusals: {
+    checkout_session_not_found: {
+      title: 'This checkout does not exist',
+      text: 'Check the link, or go back to the shop and start again.',
+    },
+    invoice_not_found: { title: 'This invoice does not exist', text: 'Check the link, or contact the shop.' },
+    payment_link_not_found: {
+      title: 'This link does not exist',
+      text: 'Check the link, or ask the shop for a new one.',
+    },
+    payment_link_inactive: { title: 'This link is not active', text: 'Ask the shop for a new one.' },
+    rate_limited: { title: 'Too many requests', text: 'Wait a moment, then try again.' },
+  } as Readonly<Record<string, { readonly title: string; readonly text: string }>>,
+  notLoaded: { title: 'This page could not be loaded', text: 'Try again in a moment.' },
+  tryAgain: 'Try again',
   keepsCard: 'The cards that you enter here also pay your next renewals.',
   keepsCardForReview:
     'The review of your letter can take longer than a card is authorized for. By paying, you agree that the cards that you enter here are authorized again for the same amount until it is decided. You are charged once, and only if it is approved.',
@@ -171,8 +184,6 @@ export const english = {
     completeTitle: 'Thank you, this invoice is paid',
     canceledTitle: 'Nothing is due here anymore',
     canceled: 'This invoice cannot be paid on this page. Contact the shop if you have a question.',
-    missingTitle: 'This invoice does not exist',
-    missing: 'Check the link, or contact the shop.',
   },
   ofSetUp: {
     working: 'Saving your card. Do not close this page.',

@@ -166,8 +166,18 @@ export const spanish: Strings = {
   expired: 'Ya no se puede pagar aquí. Vuelve a la tienda y empieza de nuevo.',
   canceledTitle: 'Este pago fue cancelado',
   canceled: 'Ya no se puede pagar aquí. Se libera cualquier importe reservado en tus tarjetas.',
-  missingTitle: 'Este pago no existe',
-  missing: 'Revisa el enlace, o vuelve a la tienda y empieza de nuevo.',
+  refusals: {
+    checkout_session_not_found: {
+      title: 'Este pago no existe',
+      text: 'Revisa el enlace, o vuelve a la tienda y empieza de nuevo.',
+    },
+    invoice_not_found: { title: 'Esta factura no existe', text: 'Revisa el enlace o comunícate con la tienda.' },
+    payment_link_not_found: { title: 'Este enlace no existe', text: 'Revisa el enlace, o pide otro a la tienda.' },
+    payment_link_inactive: { title: 'Este enlace no está activo', text: 'Pide otro a la tienda.' },
+    rate_limited: { title: 'Demasiadas solicitudes', text: 'Espera un momento e inténtalo de nuevo.' },
+  },
+  notLoaded: { title: 'No se pudo cargar esta página', text: 'Inténtalo de nuevo en un momento.' },
+  tryAgain: 'Intentar de nuevo',
   keepsCard: 'Las tarjetas que escribas aquí también pagan tus próximas renovaciones.',
   keepsCardForReview:
     'La revisión de tu carta puede durar más que la autorización de una tarjeta. Al pagar, aceptas que las tarjetas que escribas aquí se autoricen de nuevo por el mismo importe hasta que se decida. Se te cobra una sola vez, y solo si se aprueba.',
@@ -185,8 +195,6 @@ export const spanish: Strings = {
     completeTitle: 'Gracias, esta factura está pagada',
     canceledTitle: 'Ya no hay nada que pagar aquí',
     canceled: 'Esta factura no se puede pagar en esta página. Comunícate con la tienda si tienes preguntas.',
-    missingTitle: 'Esta factura no existe',
-    missing: 'Revisa el enlace o comunícate con la tienda.',
   },
   ofSetUp: {
     working: 'Guardando tu tarjeta. No cierres esta página.',

@@ -6,16 +6,19 @@ import {
   authenticate,
   cancel,
   changePromoCode,
+  firstRefusal,
   firstView,
   PageError,
   pay,
   readPage,
 } from './page-api.ts';
+import { isFinal } from './refused.tsx';
 
 /** The session as the page knows it, and what goes on with it. */
 export interface Checkout {
   readonly view: PageView | undefined;
-  readonly isMissing: boolean;
+  /** The code of why there is no page to show. */
+  readonly refusal: string | undefined;
   readonly isOffline: boolean;
   /** `waiting`: the outcome of a payment is still to come, from this page, another tab, or before a reload. `pricing`: a promo code is on its way. */
   readonly phase: 'idle' | 'paying' | 'waiting' | 'pricing';
@@ -44,6 +47,8 @@ const pollEveryMs = 1_000;
 const onItsWayMs = 1_000;
 /** The last looks of those that find nothing: a request that was held up on its way may arrive later still. */
 const looksAfterLoss = 4;
+/** A page that was refused so often says that it cannot be loaded; it goes on asking. */
+const looksRefused = 4;
 /** A page that shows the bank's question looks whether it was answered in another tab, or its time is over. */
 const lookWhileAskedMs = 5_000;
 /** A shopper who waits for a letter is there while the page asks; a denial then goes on with another card. */
@@ -53,7 +58,7 @@ const mostLooks = 900;
 
 export function useCheckout(): Checkout {
   const [view, setView] = useState<PageView | undefined>(firstView);
-  const [isMissing, setMissing] = useState(false);
+  const [refusal, setRefusal] = useState(firstRefusal);
   const [isOffline, setOffline] = useState(false);
   const [phase, setPhase] = useState<Checkout['phase']>('idle');
   const [problem, setProblem] = useState<PageError | undefined>(undefined);
@@ -85,24 +90,30 @@ export function useCheckout(): Checkout {
   /** Reads the session until it is over, or what was found is enough. */
   const look = useCallback(async (isEnough: IsEnough, isLast: IsLast): Promise<PageView | undefined> => {
     let quiet = 0;
+    let refused = 0;
     for (let count = 0; count < mostLooks && isLast(); count++) {
       try {
         const startedAt = performance.now();
         const found = await readPage();
         if (!isLast()) return undefined;
         setOffline(false);
+        setRefusal(undefined);
         setView(found);
+        refused = 0;
         quiet = found.payment_in_flight ? 0 : quiet + 1;
         if (found.state !== 'open' || isEnough(found, quiet, startedAt)) return found;
         if (found.payment_in_flight) setPhase('waiting');
       } catch (error) {
         if (!(error instanceof PageError)) throw error;
         if (!isLast()) return undefined;
-        if (error.code === 'checkout_session_not_found' || error.code === 'invoice_not_found') {
-          setMissing(true);
+        if (isFinal(error.code)) {
+          setView(undefined);
+          setRefusal(error.code);
           return undefined;
         }
         setOffline(error.code === 'unreachable');
+        if (error.code !== 'unreachable') refused++;
+        if (refused >= looksRefused && known.current === undefined) setRefusal(error.code);
       }
       await pause(pollEveryMs);
     }
@@ -110,7 +121,8 @@ export function useCheckout(): Checkout {
   }, []);
 
   const refresh = useCallback(async () => {
-    if (active.current !== undefined) return;
+    // The document of a refusal has no page to ask for.
+    if (active.current !== undefined || firstRefusal !== undefined) return;
     const isLast = begin('look');
     try {
       await look(asksShopper, isLast);
@@ -203,7 +215,7 @@ export function useCheckout(): Checkout {
   );
 
   return {
-    ...{ view, isMissing, isOffline, phase, problem, tries, hasPaid },
+    ...{ view, refusal, isOffline, phase, problem, tries, hasPaid },
     pay: useCallback((payment) => act(() => pay(payment)), [act]),
     authenticate: useCallback((giveUp) => act(() => authenticate(giveUp)), [act]),
     answerLetter: useCallback((answers) => act(() => answerLetter(answers)), [act]),

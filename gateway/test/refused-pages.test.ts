@@ -1,0 +1,89 @@
+import { Code, ConnectError } from '@connectrpc/connect';
+import { Failure } from '@eligo/failures';
+import { openPageTokens } from '@eligo/service';
+import { newId } from '@eligo/values';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openTestGateway, type TestGateway, testPageKey } from './open-test-gateway.ts';
+import { stopLimiterClock } from './stop-limiter-clock.ts';
+
+let stack: TestGateway;
+let url: string;
+beforeAll(async () => {
+  stack = await openTestGateway();
+});
+// A gateway of its own for each test: the limits count for all that an address asks for.
+beforeEach(async () => {
+  ({ url } = await stack.another());
+});
+afterEach(() => stack.peers.restore());
+afterAll(() => stack?.stop());
+
+const pathOf = (kind: 'checkout_session' | 'invoice' | 'payment_link', id: string) => {
+  const path = { checkout_session: '/pay', invoice: '/invoice', payment_link: '/buy' }[kind];
+  const tokens = openPageTokens(testPageKey, kind);
+  return `${path}/${tokens.tokenOf({ accountId: stack.accountId, testMode: true, id })}`;
+};
+const linkPath = () => pathOf('payment_link', newId('payment_link'));
+
+/** The refusal that a document has for its script. */
+async function refusalOf(reply: Response): Promise<unknown> {
+  expect(reply.headers.get('content-type')).toBe('text/html; charset=utf-8');
+  expect(reply.headers.get('cache-control')).toBe('no-store');
+  expect(reply.headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self'; /);
+  const html = await reply.text();
+  expect(html).not.toContain('id="view"');
+  const [, json = 'null'] = /<script type="application\/json" id="refusal">(.*?)<\/script>/s.exec(html) ?? [];
+  return JSON.parse(json);
+}
+
+describe('a page that is refused', () => {
+  test('is a document that says why, for links, sessions and invoices that are not there [D14.85]', async () => {
+    stack.peers.answer('visitPaymentLink', () => {
+      throw new Failure('payment_link_inactive');
+    });
+    for (const [path, status, code] of [
+      [linkPath(), 410, 'payment_link_inactive'],
+      ['/buy/x', 404, 'payment_link_not_found'],
+      ['/pay/x', 404, 'checkout_session_not_found'],
+      ['/invoice/x', 404, 'invoice_not_found'],
+    ] as const) {
+      const reply = await fetch(`${url}${path}`);
+      expect([path, reply.status, reply.headers.get('link')]).toEqual([path, status, null]);
+      expect(await refusalOf(reply)).toBe(code);
+    }
+    // A log line says so, too.
+    expect(stack.log.some((line) => line.includes('"code":"payment_link_inactive"'))).toBe(true);
+  });
+
+  test('has its script and style beside it, under a link as elsewhere [D14.85]', async () => {
+    const html = await (await fetch(`${url}/buy/x`)).text();
+    const [script = ''] = /assets\/[^"]+\.js/.exec(html) ?? [];
+    const asset = await fetch(`${url}/buy/${script}`);
+    expect([asset.status, asset.headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8']);
+  });
+
+  test('says that a service is away, or that too much was asked, and when to come back [D14.85]', async () => {
+    stack.peers.answer('visitPaymentLink', () => {
+      throw new ConnectError('away', Code.Unavailable);
+    });
+    const away = await fetch(`${url}${linkPath()}`);
+    expect([away.status, away.headers.get('retry-after')]).toEqual([503, '1']);
+    expect(await refusalOf(away)).toBe('service_unavailable');
+    stopLimiterClock();
+    const asked = await Promise.all(Array.from({ length: 160 }, () => fetch(`${url}/pay/x`)));
+    const refused = asked.filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(refused[0]?.headers.get('retry-after')).toMatch(/^\d+$/);
+    expect(await refusalOf(refused[0] as Response)).toBe('rate_limited');
+  });
+
+  test('is the page all the same where only its look at the session failed [D14.228]', async () => {
+    stack.peers.answer('getPage', () => {
+      throw new ConnectError('away', Code.Unavailable);
+    });
+    const id = stack.peers.samples.checkout_session.checkoutSessionId;
+    const reply = await fetch(`${url}${pathOf('checkout_session', id)}`);
+    expect(reply.status).toBe(200);
+    expect(await refusalOf(reply)).toBeNull();
+  });
+});
