@@ -87,3 +87,30 @@ describe('a page that is refused', () => {
     expect(await refusalOf(reply)).toBeNull();
   });
 });
+
+describe('the payment page of an invoice whose products have no names', () => {
+  test.each([
+    ['refuses', () => new Failure('internal')],
+    ['is away', () => new ConnectError('away', Code.Unavailable)],
+  ])('shows and takes payments while catalog %s [D14.230]', async (_how, error) => {
+    const page = {
+      ...{ invoice: stack.peers.samples.invoice, dueCents: 1_500n, healthCardCents: 0n, payable: true },
+      ...{ lines: [{ productId: newId('product'), quantity: 1n, subtotalCents: 1_500n, eligibleCents: 0n }] },
+      ...{ processor: 'sandbox', processorAccount: 'acct_0123456789abcdef' },
+    };
+    for (const method of ['getInvoicePage', 'payInvoiceOnPage']) stack.peers.answer(method, () => page);
+    stack.peers.answer('batchGetProducts', () => {
+      throw error();
+    });
+    const path = pathOf('invoice', stack.peers.samples.invoice.invoiceId);
+    const shown = await fetch(`${url}${path}/session`);
+    expect(shown.status).toBe(200);
+    expect(await shown.json()).toMatchObject({ lines: [{ description: null, amount_subtotal: 1_500 }] });
+    const paid = await fetch(`${url}${path}/pay`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ cards: [{ payment_method: 'pm_other0123456789', slot: 'other' }] }),
+    });
+    expect(paid.status).toBe(200);
+  });
+});

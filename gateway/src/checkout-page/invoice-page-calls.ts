@@ -3,8 +3,12 @@ import { Failure } from '@eligo/failures';
 import type { InvoicePage } from '@eligo/proto/billing/v1/billing';
 import type { CallOptions } from '@eligo/rpc';
 import { moneyCall } from '../http/call-budget.ts';
+import { isExpected } from '../http/to-failure.ts';
 import type { Peers } from '../peers.ts';
 import { type OpenPage, type PageCalls, readBodyAs, withoutSecret } from './page-calls.ts';
+
+/** Short: a payment has had up to 9 s by then, and the page has its answer within 15. */
+const namesWithinMs = 1_000;
 
 /** What the payment page of an invoice can ask of the gateway. */
 export function invoicePageCalls({ peers, sandboxUrl }: { peers: Peers; sandboxUrl: string | undefined }): PageCalls {
@@ -12,11 +16,17 @@ export function invoicePageCalls({ peers, sandboxUrl }: { peers: Peers; sandboxU
     return renderInvoicePage(page, await namesOf(page, call), shop, sandboxUrl);
   }
 
+  // A page without names can be paid.
   async function namesOf({ lines }: InvoicePage, call: CallOptions): Promise<ReadonlyMap<string, string>> {
     const ids = [...new Set(lines.flatMap(({ productId }) => productId ?? []))];
     if (ids.length === 0) return new Map();
-    const { products } = await peers.catalog.batchGetProducts({ ids }, call);
-    return new Map(products.map(({ productId, name = '' }) => [productId, name]));
+    try {
+      const { products } = await peers.catalog.batchGetProducts({ ids }, { ...call, timeoutMs: namesWithinMs });
+      return new Map(products.map(({ productId, name = '' }) => [productId, name]));
+    } catch (error) {
+      if (!isExpected(error)) throw error;
+      return new Map();
+    }
   }
 
   const read = ({ subject, call }: OpenPage) => peers.billing.getInvoicePage({ id: subject.id }, call);

@@ -16,6 +16,7 @@ import type { CallOptions } from '@eligo/rpc';
 import type { Logger, PageSubject } from '@eligo/service';
 import { awaitSubscription } from '../await-subscription.ts';
 import { moneyCall } from '../http/call-budget.ts';
+import { isExpected } from '../http/to-failure.ts';
 import type { Peers } from '../peers.ts';
 
 /** A page that something is asked of, and the call in which it is carried out. */
@@ -72,7 +73,7 @@ export function pageCalls(parts: { peers: Peers; sandboxUrl: string | undefined;
       try {
         await resume(open, false);
       } catch (error) {
-        if (!(error instanceof Failure)) throw error;
+        if (!isExpected(error)) throw error;
         logger.warn(
           { err: error, sessionId: subject.id },
           'Failed to continue the checkout after the authentication of a saved card; the next page view will retry',
