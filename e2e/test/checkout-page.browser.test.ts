@@ -13,6 +13,7 @@ import { runCli } from '../src/run-cli.ts';
 import { make, openShop, type Shop } from '../src/shop.ts';
 import { backButtonTests } from './back-button.ts';
 import { bankPageTests } from './bank-page.ts';
+import { cardFieldsPageTests } from './card-fields-page.ts';
 import { endedPageTests } from './ended-page.ts';
 import { invoicePageTests } from './invoice-page.ts';
 import { letterPageTests } from './letter-page.ts';
@@ -291,6 +292,7 @@ describe('the checkout page', () => {
 
 shortCardPageTests(() => ({ eligo, browser, newSession, chargesOf }));
 bankPageTests(() => ({ browser, newSession, stateOf, chargesOf }));
+cardFieldsPageTests(() => ({ browser, newSession }));
 endedPageTests(() => ({ eligo, browser, shop, newSession }));
 backButtonTests(() => ({
   ...{ eligo, browser, shoppersBrowser, shopUrl, newSession, eligibleOnly, stateOf, chargesOf },

@@ -163,6 +163,22 @@ export function livePageTests(stack: () => { eligo: Constellation; browser: Brow
       await tab.close();
     });
 
+    it('says that the fields do not load where Stripe’s script hangs [D14.110]', async () => {
+      const { url } = await newSession();
+      const tab = await openCheckoutTab(stack().browser, 'about:blank', phone, async (context) => {
+        await context.clock.install();
+        await context.route('https://js.stripe.com/**', () => undefined);
+      });
+      // It is loaded whole only once the script is.
+      await tab.page.goto(url, { waitUntil: 'commit' });
+      await tab.says('Loading the card fields');
+      await tab.pay();
+      await tab.page.locator('form > [role=alert]').getByText('Loading the card fields').waitFor();
+      await tab.page.clock.fastForward(20_000);
+      await tab.page.locator('form > [role=alert]').getByText('The card fields could not be loaded').waitFor();
+      await tab.close();
+    });
+
     it('refuses a key of test mode for live fields [D14.110]', async () => {
       await expect(update('pk_test_0123456789abcdefABCDEF')).rejects.toThrow('This is a test key');
     });

@@ -2,6 +2,7 @@ import type { SandboxFields } from '@eligo/contract';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { FromFields, Refusal, ToFields } from '../fields/protocol.ts';
 import { framesId, frameUrl } from './document.ts';
+import { FieldsNote, type FieldsState, useFieldsState } from './fields-state.tsx';
 import type { Language, Strings } from './strings.ts';
 
 /** The card fields of one card, as the form drives them. */
@@ -12,7 +13,7 @@ export interface CardFields {
   setBusy(busy: boolean): void;
 }
 
-/** A frame that never answers is one that did not load. */
+/** For the frame's own calls to the processor; what takes longer did not arrive. */
 const answerWithinMs = 20_000;
 
 /**
@@ -26,6 +27,7 @@ export function CardFrame(given: {
   readonly language: Language;
   readonly strings: Strings;
   readonly onFields: (fields: CardFields, isThere: boolean) => void;
+  readonly onState: (state: FieldsState) => void;
   readonly onSubmit: () => void;
 }) {
   const { fields, slot, label, language, strings, onFields } = given;
@@ -34,7 +36,9 @@ export function CardFrame(given: {
   const isThere = useRef(false);
   const submit = useRef(given.onSubmit);
   submit.current = given.onSubmit;
-  const [height, setHeight] = useState<number | undefined>(undefined);
+  const [height, setHeight] = useState(0);
+  const [state, setState] = useFieldsState(given.onState);
+  const [isUnanswered, setUnanswered] = useState(false);
   // Another language is told to the frame, which keeps what was typed.
   const first = useRef(language);
   const url = frameUrl(fields, { parent: location.origin, language: first.current, slot });
@@ -50,7 +54,7 @@ export function CardFrame(given: {
   useLayoutEffect(() => {
     if (frame.current === undefined) return;
     frame.current.title = label;
-    frame.current.style.height = `${height ?? 0}px`;
+    frame.current.style.height = `${height}px`;
   }, [url, label, height]);
   // An early frame is there, or says so later, as a new one does.
   const show = useRef<() => void>(undefined);
@@ -69,11 +73,14 @@ export function CardFrame(given: {
     const hear = (event: MessageEvent<FromFields>) => {
       const message = event.data;
       if (event.origin !== fields.origin || event.source !== window_() || message?.from !== 'card-fields') return;
-      if (message.kind === 'height') setHeight(message.height);
-      else if (message.kind === 'submit') submit.current();
+      if (message.kind === 'height') {
+        setHeight(message.height);
+        setState('ready');
+      } else if (message.kind === 'submit') submit.current();
       else if (message.kind === 'changed') {
         empty = message.empty;
         made = undefined;
+        setUnanswered(false);
       } else if (message.kind === 'ready') {
         isThere.current = true;
         show.current?.();
@@ -85,6 +92,7 @@ export function CardFrame(given: {
       setBusy: (busy) => send({ to: 'card-fields', kind: 'busy', busy }),
       async tokenize() {
         if (made !== undefined) return { id: made };
+        setUnanswered(false);
         const request = ++requests;
         const answer = await new Promise<FromFields | undefined>((resolve) => {
           const timer = setTimeout(() => resolve(undefined), answerWithinMs);
@@ -95,6 +103,8 @@ export function CardFrame(given: {
           send({ to: 'card-fields', kind: 'tokenize', request });
         });
         waiting.delete(request);
+        // What the frame answers it shows by itself.
+        setUnanswered(answer === undefined);
         if (answer?.kind !== 'tokenized')
           return { refused: answer?.kind === 'refused' ? answer.reason : 'unreachable' };
         made = answer.id;
@@ -106,13 +116,18 @@ export function CardFrame(given: {
       removeEventListener('message', hear);
       onFields(own, false);
     };
-  }, [fields.origin, url, onFields]);
+  }, [fields.origin, url, onFields, setState]);
   useLayoutEffect(() => show.current?.(), [url, language]);
 
   return (
     <div class="frame">
-      {height === undefined && <p class="quiet">{strings.fieldsLoading}</p>}
+      <FieldsNote {...{ state, strings }} />
       <div ref={place} />
+      {isUnanswered && (
+        <p class="fault" role="alert">
+          {strings.cardNotSent}
+        </p>
+      )}
     </div>
   );
 }

@@ -2,6 +2,7 @@ import type { PagePayment, PageView } from '@eligo/contract';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type Address, type AddressField, AddressFields, addressOf, missingIn } from './address-fields.tsx';
 import { type CardFields, CardFrame } from './card-frame.tsx';
+import type { FieldsState } from './fields-state.tsx';
 import { money } from './format.ts';
 import { isInvoicePage } from './page-api.ts';
 import type { Language, Strings } from './strings.ts';
@@ -27,12 +28,18 @@ export function PayForm(given: {
   const [terms, setTerms] = useState(false);
   const [termsMissing, setTermsMissing] = useState(false);
   const [isTokenizing, setTokenizing] = useState(false);
+  const [fields, setFields] = useState<Readonly<Partial<Record<Slot, FieldsState>>>>({});
+  /** Counts the tries to pay while fields are not there, so that each is told. */
+  const [early, setEarly] = useState(0);
   const cards = useRef(new Map<Slot, CardFields>());
   const form = useRef<HTMLFormElement>(null);
   const working = useRef(false);
   const isBusy = busy || isTokenizing;
   const text = view.custom_text;
   const needsTerms = text?.terms_of_service_checkbox_required === true;
+  const slots = slotsOf(way);
+  const absentFields = slots.map((slot) => fields[slot] ?? 'loading').find((state) => state !== 'ready');
+  const onState = useCallback((slot: Slot, state: FieldsState) => setFields((all) => ({ ...all, [slot]: state })), []);
 
   useEffect(() => {
     for (const card of cards.current.values()) card.setBusy(isBusy);
@@ -47,6 +54,8 @@ export function PayForm(given: {
     const [firstAbsent] = absent;
     const at = firstAbsent ?? (needsTerms && !terms ? 'terms' : undefined);
     if (at !== undefined) return form.current?.querySelector<HTMLElement>(`#${at}`)?.focus();
+    setEarly((count) => (absentFields === undefined ? 0 : count + 1));
+    if (absentFields !== undefined) return;
     working.current = true;
     setTokenizing(true);
     try {
@@ -102,11 +111,11 @@ export function PayForm(given: {
           {strings.cardsNotSetUp}
         </p>
       ) : (
-        slotsOf(way).map((slot) => (
+        slots.map((slot) => (
           <Card
             key={`${slot} ${given.tries}`}
             {...{ view, way, slot, language, strings, isAlone: ways.length === 1 }}
-            cards={cards.current}
+            {...{ cards: cards.current, onState }}
             onSubmit={() => void submit()}
           />
         ))
@@ -139,6 +148,11 @@ export function PayForm(given: {
       {text?.submit.message && <p class="quiet">{text.submit.message}</p>}
       {isInvoicePage && <p class="quiet">{strings.keepsCard}</p>}
       {isHeldForLetter(view, way) && view.due_now > 0 && <p class="quiet">{strings.keepsCardForReview}</p>}
+      {early > 0 && absentFields !== undefined && view.card_fields !== null && (
+        <p class="fault" role="alert" key={early}>
+          {absentFields === 'loading' ? strings.fieldsLoading : strings.fieldsFailed}
+        </p>
+      )}
       <button class="pay" type="submit" aria-disabled={isBusy || (view.card_fields === null && way !== 'none')}>
         {isBusy && <span class="spinner" aria-hidden="true" />}
         {buttonText(view, way, language, strings)}
@@ -155,9 +169,11 @@ function Card(given: {
   readonly language: Language;
   readonly strings: Strings;
   readonly cards: Map<Slot, CardFields>;
+  readonly onState: (slot: Slot, state: FieldsState) => void;
   readonly onSubmit: () => void;
 }) {
-  const { view, way, slot, language, strings, cards } = given;
+  const { view, way, slot, language, strings, cards, onState: onStateOf } = given;
+  const onState = useCallback((state: FieldsState) => onStateOf(slot, state), [slot, onStateOf]);
   const onFields = useCallback(
     (fields: CardFields, isThere: boolean) => {
       // New fields of the slot may be there before the old ones go.
@@ -178,7 +194,7 @@ function Card(given: {
       {view.card_fields.kind === 'sandbox' ? (
         <CardFrame
           fields={view.card_fields}
-          {...{ slot, label, language, strings, onFields }}
+          {...{ slot, label, language, strings, onFields, onState }}
           onSubmit={given.onSubmit}
         />
       ) : (
@@ -186,7 +202,7 @@ function Card(given: {
           fields={view.card_fields}
           amountCents={amount}
           accentColor={view.shop.accent_color}
-          {...{ language, strings, onFields }}
+          {...{ language, strings, onFields, onState }}
         />
       )}
       {mayBeLeft(view, way, slot) && <p class="quiet">{strings.addLater}</p>}

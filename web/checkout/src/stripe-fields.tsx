@@ -2,6 +2,7 @@ import type { StripeFields as Fields } from '@eligo/contract';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Refusal } from '../fields/protocol.ts';
 import type { CardFields } from './card-frame.tsx';
+import { FieldsNote, type FieldsState, useFieldsState } from './fields-state.tsx';
 import type { Language, Strings } from './strings.ts';
 import { loadStripe, type PaymentElement, type Stripe, type StripeElements, type StripeError } from './stripe-js.ts';
 
@@ -17,11 +18,12 @@ export function StripeCard(given: {
   readonly language: Language;
   readonly strings: Strings;
   readonly onFields: (fields: CardFields, isThere: boolean) => void;
+  readonly onState: (state: FieldsState) => void;
 }) {
   const { fields, amountCents, accentColor, language, strings, onFields } = given;
   const place = useRef<HTMLDivElement>(null);
   const elements = useRef<StripeElements | undefined>(undefined);
-  const [state, setState] = useState<'loading' | 'ready' | 'failed'>('loading');
+  const [state, setState] = useFieldsState(given.onState);
   const [refused, setRefused] = useState<Refusal | undefined>(undefined);
   const { publishable_key: key, account, keeps_card: keepsCard } = fields;
   const setsUp = amountCents === 0;
@@ -57,7 +59,7 @@ export function StripeCard(given: {
       elements.current = undefined;
       element?.destroy();
     };
-  }, [key, account, keepsCard, setsUp, accentColor, onFields]);
+  }, [key, account, keepsCard, setsUp, accentColor, onFields, setState]);
 
   useEffect(() => {
     if (amountCents > 0) elements.current?.update({ amount: amountCents });
@@ -70,12 +72,7 @@ export function StripeCard(given: {
 
   return (
     <div>
-      {state === 'loading' && <p class="quiet">{strings.fieldsLoading}</p>}
-      {state === 'failed' && (
-        <p class="fault" role="alert">
-          {strings.fieldsFailed}
-        </p>
-      )}
+      <FieldsNote {...{ state, strings }} />
       <div ref={place} />
       {(refused === 'declined' || refused === 'unreachable') && (
         <p class="fault" role="alert">

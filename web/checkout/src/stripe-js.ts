@@ -1,4 +1,5 @@
 import { stripeScriptUrl } from './document.ts';
+import { loadWithinMs } from './fields-state.tsx';
 
 // What the page uses of Stripe.js, under Stripe's names. The script comes from Stripe and is never bundled.
 
@@ -53,15 +54,20 @@ function loadScript(): Promise<MakeStripe> {
   return new Promise((resolve, reject) => {
     const script = document.createElement('script');
     script.src = stripeScriptUrl;
+    const fail = (why: string) => {
+      clearTimeout(timer);
+      script.remove();
+      reject(new Error(why));
+    };
+    // One that hangs says nothing at all.
+    const timer = setTimeout(() => fail('Stripe.js did not load in time'), loadWithinMs);
     script.addEventListener('load', () => {
       const make = made();
-      if (make === undefined) reject(new Error('Stripe.js is not there'));
-      else resolve(make);
+      if (make === undefined) return fail('Stripe.js is not there');
+      clearTimeout(timer);
+      resolve(make);
     });
-    script.addEventListener('error', () => {
-      script.remove();
-      reject(new Error('Stripe.js did not load'));
-    });
+    script.addEventListener('error', () => fail('Stripe.js did not load'));
     document.head.append(script);
   });
 }
