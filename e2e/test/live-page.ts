@@ -163,6 +163,30 @@ export function livePageTests(stack: () => { eligo: Constellation; browser: Brow
       await tab.close();
     });
 
+    it('offers no health card where the account takes none, and says so: the other card pays everything [D14.72]', async () => {
+      const { eligo, browser } = stack();
+      const state = (...given: string[]) => runCli(eligo, ['accounts', 'update', eligo.account, ...given]);
+      await state('--substantiation', 'none');
+      const { id, url } = await newSession();
+      const tab = await open(url);
+      await tab.says('This shop does not take HSA or FSA cards');
+      await tab.card('other').getByLabel('Card number').waitFor();
+      expect(await tab.page.getByRole('radio').count()).toBe(0);
+      await tab.inspect('live-no-health-cards-phone');
+      const spanish = await openCheckoutTab(browser, url, { ...desktop, locale: 'es-MX' }, (context) =>
+        answerForStripe(context, eligo),
+      );
+      await spanish.says('Esta tienda no acepta tarjetas HSA o FSA');
+      await spanish.inspect('live-no-health-cards-spanish-desktop');
+      await spanish.close();
+      await type(tab, 'other', numbers.credit);
+      await tab.pay();
+      await tab.says('your payment is complete');
+      expect(await stateOf(id)).toMatchObject({ status: 'complete', amount_received: 9_999 });
+      await state('--substantiation', 'iias');
+      await tab.close();
+    });
+
     it('says that the fields do not load where Stripe’s script hangs [D14.110]', async () => {
       const { url } = await newSession();
       const tab = await openCheckoutTab(stack().browser, 'about:blank', phone, async (context) => {

@@ -73,7 +73,7 @@ export function promoCodePageTests(stack: () => Stack): void {
       await other.says('Quitar el código promocional MESA10');
       await other.inspect('promo-spanish-desktop');
       await tab.pay();
-      await tab.says('The total changed since this page showed it');
+      await tab.says('The amount due changed since this page showed it');
       await tab.inspect('promo-changed-desktop');
       expect(await stack().chargesOf(id)).toEqual([]);
       const total = Number((await stack().stateOf(id)).amount_total);

@@ -41,6 +41,21 @@ export function firstViewTests(place: () => FirstViewPlace): void {
       await updateAccount(stack.database, stack.accountId, { logoUrl: null });
     });
 
+    test('is asked for with what the account may charge, as every call of the page is [D14.72]', async () => {
+      const { stack, url, path } = place();
+      const state = (substantiation: 'iias' | null) =>
+        updateAccount(stack.database, stack.accountId, { substantiation: { substantiation, setBy: 'Ann' } });
+      await state('iias');
+      for (const action of ['', '/session']) await fetch(`${url}${path}${action}`);
+      for (const [action, body] of Object.entries({ authenticate: {}, 'promo-code': { code: null }, cancel: {} })) {
+        const headers = { 'content-type': 'application/json' };
+        await fetch(`${url}${path}/${action}`, { method: 'POST', headers, body: JSON.stringify(body) });
+      }
+      await state(null);
+      const asked = stack.peers.seen.filter(({ method }) => method === 'getPage');
+      expect(asked.map(({ call }) => call?.caller.substantiation)).toEqual(Array(5).fill('iias'));
+    });
+
     test('has the session and the frames of its card fields in its document, so that a browser waits for nothing after its script [D14.228]', async () => {
       const { stack, url, path, session, become } = place();
       const visit = async (headers = {}) => {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { PageShop, PageView } from '@eligo/contract';
 import { Failure } from '@eligo/failures';
 import type { MeteredWork, PageSubject, PageTokens, ProcessTurns, ServiceContext } from '@eligo/service';
-import type { AccountOf } from '../accounts/find-account-of-page.ts';
+import type { AccountOf, AccountOfPage } from '../accounts/find-account-of-page.ts';
 import type { Exchange } from '../api.ts';
 import type { BodyBudget } from '../http/body-budget.ts';
 import { type PublicRoute, readMethods } from '../http/public-router.ts';
@@ -210,7 +210,7 @@ async function answerCall<Calls>(
   { request, requestId, traceparent }: Exchange,
   subject: PageSubject,
   calls: Calls,
-  { name, methods, limit, answer }: PageAction<Calls>,
+  { methods, limit, answer }: PageAction<Calls>,
 ): Promise<PageView | undefined> {
   const { accountId, testMode } = subject;
   limits.takeFromSession(subject.id, 'request');
@@ -221,10 +221,9 @@ async function answerCall<Calls>(
     }
     const account = await accountOf(subject);
     if (account === undefined) return undefined;
-    // What a payment depends on: which cards the account may charge in live mode.
-    const granted = name === 'pay' ? account.caller : {};
+    // With which cards the account may charge in live mode: the page shows them, and a payment goes by them.
     const scopes = ['checkout_sessions_read', 'checkout_sessions_write'];
-    const caller = callerFor({ accountId, testMode, ...granted, scopes });
+    const caller = callerFor({ accountId, testMode, ...account.caller, scopes });
     const body = methods.includes('POST') ? await readPageBody(request, bodies, accountId) : undefined;
     const mayPay = () => limits.allowsPayment(request, subject.id);
     const page = { subject, shop: account.shop, call: { caller, requestId, traceparent } };
@@ -254,9 +253,10 @@ async function serveDocument(
   subject: PageSubject,
   calls: PageCalls,
 ): Promise<boolean> {
-  const shop = (await parts.accountOf(subject))?.shop;
-  if (shop === undefined) return false;
-  const view = await lookForDocument(parts, exchange, subject, shop, calls);
+  const account = await parts.accountOf(subject);
+  if (account === undefined) return false;
+  const { shop } = account;
+  const view = await lookForDocument(parts, exchange, subject, account, calls);
   // Beside the document, whatever path a proxy puts before it.
   await writePage(parts, exchange, { shop, view, isLive: !subject.testMode, sessionPath: `${token}/session` });
   return true;
@@ -270,12 +270,12 @@ async function lookForDocument(
   { limits, here, callerFor }: CheckoutPageParts,
   { request, requestId, traceparent }: Exchange,
   subject: PageSubject,
-  shop: PageShop,
+  { shop, caller: granted }: AccountOfPage,
   calls: PageCalls,
 ): Promise<PageView | undefined> {
   if (request.method === 'HEAD' || !limits.allowsLook(subject.id)) return undefined;
   const { accountId, testMode } = subject;
-  const caller = callerFor({ accountId, testMode, scopes: ['checkout_sessions_read'] });
+  const caller = callerFor({ accountId, testMode, ...granted, scopes: ['checkout_sessions_read'] });
   const call = { caller, requestId, traceparent, timeoutMs: lookTimeoutMs };
   try {
     const look = () => calls.look({ subject, shop, call });

@@ -1,4 +1,5 @@
 import { withTx } from '@eligo/postgres';
+import type { Call } from '@eligo/rpc';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { payInvoiceOnPage } from '../src/actions/pay-invoice-on-page.ts';
@@ -36,14 +37,14 @@ async function failed(parts: { items?: SoldItem[]; card?: string; backup?: strin
   const invoiceId = (await subscription())?.latestInvoiceId ?? '';
   return {
     ...{ scope, card, subscriptionId, invoiceId, subscription },
-    page: () => readInvoicePage(on.context, scope, invoiceId),
+    page: (caller = {}) => readInvoicePage(on.context, { ...callOf(scope), caller } as Call, invoiceId),
     pay: (...cards: ReturnType<typeof typed>[]) => payInvoiceOnPage(on.context, callOf(scope), invoiceId, cards),
     resume: (giveUp = false) => resumeInvoicePayment(on.context, callOf(scope), invoiceId, giveUp),
   };
 }
 
 describe('the payment page of an invoice', () => {
-  test('shows what is due and why the payment failed, and the invoice names it [D14.230]', async () => {
+  test('shows what is due, what of it a health card pays where the account takes them, and why the payment failed, and the invoice names it [D14.72, D14.230]', async () => {
     const { page, invoiceId } = await failed({ items: [eligible, other], backup: on.peers.card(false) });
     const shown = await page();
     expect(shown).toMatchObject({
@@ -59,6 +60,9 @@ describe('the payment page of an invoice', () => {
       ],
       payment: { processor: 'sandbox' },
     });
+    // The facts of the account come with the call.
+    const refused = { isPayable: true, dueCents: 1_500, healthCardCents: 0, payment: { refusesHealthCards: true } };
+    expect(await page({ substantiation: '' })).toMatchObject(refused);
   });
 
   test('charges the typed card at once, with its owner there, and renews with it from then on [D14.231]', async () => {

@@ -301,9 +301,9 @@ export class Peers {
       this.#typed.set(processorPaymentMethodId, { behavior, id });
       return create(PaymentMethodSchema, { paymentMethodId: id, customerId });
     },
-    getInvoicePayment: async ({ id }: { id: string }) =>
+    getInvoicePayment: async ({ id }: { id: string }, { caller }: { caller?: { substantiation?: string } }) =>
       create(InvoicePaymentSchema, {
-        processor: 'sandbox',
+        ...{ processor: 'sandbox', refusesHealthCards: caller?.substantiation === '' },
         ...(this.#asked.has(id) ? { inFlight: true, clientSecret: 'pi_1_secret_7q' } : {}),
       }),
     setUpSubscription: (request: Parameters<SetUpPeer['ask']>[0]) => this.setUps.ask(request),

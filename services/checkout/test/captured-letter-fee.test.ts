@@ -172,7 +172,7 @@ describe('the letter fee of a session that is paid anew after a denied letter', 
       ...(customerId === undefined ? {} : { customerId }),
     });
     await letters.pay(session, await twoCards());
-    await visitPage(fixture.context, fixture.scope, session.id, false);
+    await visitPage(fixture.context, fixture.scope, session.id, {});
     await letters.decide(await letters.onlyLetter(session), 'denied');
     const open = await fixture.reload(session);
     expect(open).toMatchObject({ status: 'open', amountTotalCents: 9_500, letterFeeStatus: 'pending' });

@@ -28,7 +28,7 @@ afterEach(async () => {
 });
 
 // As the page's script does.
-const arrive = (session: Session) => visitPage(fixture.context, fixture.scope, session.id, false);
+const arrive = (session: Session) => visitPage(fixture.context, fixture.scope, session.id, {});
 const vision = () => line({ unitAmount: 1_000, class: 'vision' });
 const mixed = () => [letterLine(3_000), vision(), line({ unitAmount: 2_000 })];
 const twoCards = () => Promise.all([fixture.card('hsa'), fixture.card('credit')]);
@@ -91,7 +91,7 @@ describe('a denied letter whose shopper is on the page', () => {
 
   it('cancels the session where only its document was read, as by a chat that previews the link [D14.172]', async () => {
     const session = await letters.held(mixed());
-    await visitPage(fixture.context, fixture.scope, session.id, true);
+    await visitPage(fixture.context, fixture.scope, session.id, { forDocument: true });
     expect(await denied(session)).toMatchObject({ status: 'canceled' });
     expect(await versionsOf(session)).toEqual([]);
   });

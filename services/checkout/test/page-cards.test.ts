@@ -100,6 +100,37 @@ describe('a card typed on the page of a session', () => {
   });
 });
 
+describe('the page of an account that takes no health cards', () => {
+  it('has no part for one, of a sale and of the renewal after a trial [D14.72]', async () => {
+    const { customerId } = await fixture.card('credit');
+    const lines = [
+      line({ unitAmount: 4_000, class: 'auto_substantiation', recurring: true }),
+      line({ unitAmount: 6_000, recurring: true }),
+    ];
+    const subscription = {
+      mode: 'subscription',
+      lines,
+      customerId,
+      subscriptionData: { trialPeriodDays: 14 },
+    } as const;
+    const [sale, trial] = await Promise.all([guest(), fixture.session(subscription)]);
+    const shown = async ({ id }: Session, refusesHealthCards: boolean) => {
+      const read = await readPage(fixture.context, fixture.scope, id, { refusesHealthCards });
+      const {
+        healthCardCents,
+        renewalHealthCardCents,
+        refusesHealthCards: isRefused,
+      } = pageMessage(fixture.scope, read);
+      return { healthCardCents, renewalHealthCardCents, isRefused };
+    };
+    const none = { healthCardCents: 0n, renewalHealthCardCents: undefined };
+    expect(await shown(sale, false)).toEqual({ ...none, healthCardCents: 4_000n, isRefused: false });
+    expect(await shown(sale, true)).toEqual({ ...none, isRefused: true });
+    expect(await shown(trial, false)).toEqual({ ...none, renewalHealthCardCents: 4_000n, isRefused: false });
+    expect(await shown(trial, true)).toEqual({ ...none, renewalHealthCardCents: 0n, isRefused: true });
+  });
+});
+
 describe('a payment on the page', () => {
   const address = { line1: '1 Main St', city: 'Springfield', state: 'IL', postalCode: '62701', country: 'US' };
   const terms = { shippingCountries: ['US'], termsAccepted: true };
@@ -183,7 +214,7 @@ describe('a payment on the page', () => {
     const paid = await complete(session, { paymentMethod, secondPaymentMethod, ...slots }, {});
     expect(paid.session.status).toBe('complete');
     const { lines = [] } = paid;
-    const shown = completedPage(fixture.context, fixture.scope, paid.session, lines);
+    const shown = completedPage(fixture.context, fixture.scope, paid.session, lines, false);
     const read = await page(session);
     expect(pageMessage(fixture.scope, shown)).toEqual(pageMessage(fixture.scope, read));
   });

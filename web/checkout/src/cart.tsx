@@ -92,7 +92,8 @@ function HealthPart({ view, language, strings }: { view: PageView; language: Lan
     );
   }
   if (health === 0) {
-    return <p class="note">{eligible > 0 ? strings.healthTooSmall : strings.healthCanPayNothing}</p>;
+    const why = view.refuses_health_cards ? strings.healthNotTaken : strings.healthTooSmall;
+    return <p class="note">{eligible > 0 ? why : strings.healthCanPayNothing}</p>;
   }
   if (other === 0) return <p class="note">{strings.healthCanPayAll}</p>;
   return (

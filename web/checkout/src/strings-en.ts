@@ -48,6 +48,7 @@ export const english = {
   reimbursable: (amount: string) => `Your HSA or FSA plan can reimburse ${amount} of this order.`,
   reimbursableHow: 'Pay with a credit or debit card, and send your receipt to your plan.',
   healthTooSmall: 'The eligible or the remaining part is under $0.50, so one other card pays the whole order.',
+  healthNotTaken: 'This shop does not take HSA or FSA cards, so one other card pays everything.',
   payment: 'Payment',
   howToPay: 'How do you want to pay?',
   payBoth: 'HSA or FSA card, and another card',
@@ -120,6 +121,7 @@ export const english = {
     payment_method_required: 'There is no card for this payment. Add one.',
     backup_payment_method_required: 'There is no card for the part that an HSA or FSA card cannot pay. Add one.',
     payment_method_not_found: 'The saved card can no longer be used. Use another card.',
+    health_cards_not_enabled: 'This shop does not take HSA or FSA cards. Use a credit or debit card.',
     processing_error: 'The bank could not process the card. Try again in a moment, or use another card.',
     timed_out: 'The payment took too long and no card was charged. Try again.',
   } as Readonly<Record<string, string>>,
@@ -210,7 +212,9 @@ export const english = {
     rate_limited: 'Too many tries. Wait a moment, then try again.',
     validation_error: 'Something is missing or not valid. Check your entries.',
     checkout_session_amount_changed:
-      'The total changed since this page showed it, so nothing was charged. Check the new total, then pay again.',
+      'The amount due changed since this page showed it, so nothing was charged. Check the new amount, then pay again.',
+    health_cards_not_enabled:
+      'This shop does not take HSA or FSA cards, and nothing was charged. Use a credit or debit card.',
     checkout_amount_too_low: 'The order is under $0.50, which no card can pay. Contact the shop.',
     generic: 'This did not work. Try again in a moment.',
   } as Readonly<Record<string, string>>,

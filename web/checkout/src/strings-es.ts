@@ -60,6 +60,7 @@ export const spanish: Strings = {
   reimbursable: (amount) => `Tu plan HSA o FSA puede reembolsarte ${amount} de este pedido.`,
   reimbursableHow: 'Paga con una tarjeta de crédito o débito y envía tu recibo a tu plan.',
   healthTooSmall: 'La parte elegible o la restante es menor de $0.50, así que otra tarjeta paga todo el pedido.',
+  healthNotTaken: 'Esta tienda no acepta tarjetas HSA o FSA, así que otra tarjeta paga todo.',
   payment: 'Pago',
   howToPay: '¿Cómo quieres pagar?',
   payBoth: 'Tarjeta HSA o FSA y otra tarjeta',
@@ -127,6 +128,7 @@ export const spanish: Strings = {
       'La tarjeta no tiene fondos suficientes para su parte. Usa otra tarjeta o paga todo con otra tarjeta.',
     expired_card: 'La tarjeta ha vencido. Usa otra tarjeta.',
     lost_card: 'El banco rechazó la tarjeta. Usa otra tarjeta o pregunta a tu banco.',
+    health_cards_not_enabled: 'Esta tienda no acepta tarjetas HSA o FSA. Usa una tarjeta de crédito o débito.',
     authentication_required: 'El banco pide confirmar este pago. Vuelve a pagar y confírmalo, o usa otra tarjeta.',
     authentication_failed: 'El banco no pudo confirmar que este pago es tuyo. Inténtalo de nuevo o usa otra tarjeta.',
     payment_method_required: 'No hay tarjeta para este pago. Agrega una.',
@@ -223,7 +225,9 @@ export const spanish: Strings = {
     rate_limited: 'Demasiados intentos. Espera un momento e inténtalo de nuevo.',
     validation_error: 'Falta algo o no es válido. Revisa tus datos.',
     checkout_session_amount_changed:
-      'El total cambió desde que esta página lo mostró, así que no se cobró nada. Revisa el nuevo total y paga de nuevo.',
+      'El importe a pagar cambió desde que esta página lo mostró, así que no se cobró nada. Revisa el nuevo importe y paga de nuevo.',
+    health_cards_not_enabled:
+      'Esta tienda no acepta tarjetas HSA o FSA, y no se cobró nada. Usa una tarjeta de crédito o débito.',
     checkout_amount_too_low: 'El pedido es menor de $0.50, que ninguna tarjeta puede pagar. Comunícate con la tienda.',
     generic: 'No funcionó. Inténtalo de nuevo en un momento.',
   },

@@ -55,6 +55,7 @@ export function renderPage(page: CheckoutPage, shop: PageShop, sandboxUrl: strin
     due_now: dueNow,
     health_card_amount: healthCard,
     other_card_amount: dueNow - healthCard,
+    refuses_health_cards: page.refusesHealthCards,
     trial_end: page.trialEndMs === undefined ? null : Number(page.trialEndMs) / 1_000,
     first_renewal: renewalOf(page),
     manual_capture: session.capture_method === 'manual',

@@ -46,6 +46,7 @@ export function renderInvoicePage(
     due_now: dueNow,
     health_card_amount: healthCard,
     other_card_amount: dueNow - healthCard,
+    refuses_health_cards: page.refusesHealthCards,
     trial_end: null,
     first_renewal: null,
     manual_capture: false,

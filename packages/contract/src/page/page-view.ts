@@ -35,6 +35,8 @@ export interface PageView {
   /** What of `due_now` a health card pays, and what then remains for another card. */
   readonly health_card_amount: number;
   readonly other_card_amount: number;
+  /** The shop takes no health cards, whatever is eligible: another card pays everything. */
+  readonly refuses_health_cards: boolean;
   readonly trial_end: number | null;
   /** What each card pays at the first renewal after a trial; null where no trial begins. */
   readonly first_renewal: { readonly health_card_amount: number; readonly other_card_amount: number } | null;

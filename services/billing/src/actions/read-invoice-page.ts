@@ -1,6 +1,6 @@
 import { Failure } from '@eligo/failures';
-import type { Scope } from '@eligo/postgres';
 import type { InvoicePayment } from '@eligo/proto/checkout/v1/checkout';
+import type { Call } from '@eligo/rpc';
 import { type Cents, cents, sumCents } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { isLiving } from '../domain/due-step.ts';
@@ -29,11 +29,8 @@ export interface InvoicePage {
 }
 
 /** Reads the payment page of an invoice. */
-export async function readInvoicePage(
-  { database, checkout, callerFor }: Context,
-  scope: Scope,
-  id: string,
-): Promise<InvoicePage> {
+export async function readInvoicePage({ database, checkout }: Context, call: Call, id: string): Promise<InvoicePage> {
+  const { scope } = call;
   // Before the invoice: once a payment has ended, the invoice read after it has the outcome.
   const charges = await loadInvoiceCharges(database, scope, id);
   const [invoice, lines] = await Promise.all([findInvoice(database, scope, id), loadInvoiceLines(database, scope, id)]);
@@ -42,6 +39,8 @@ export async function readInvoicePage(
   const subscription = subscriptionId === null ? undefined : await findSubscription(database, scope, subscriptionId);
   const isPayable = subscription !== undefined && isPayableOnPage(invoice, subscription);
   const { leftCents, healthCents } = amountsLeft(invoice, charges);
+  // Whether it takes health cards is a fact of the caller's account.
+  const payment = isPayable ? await checkout.getInvoicePayment({ id }, call) : undefined;
   const sum = (key: 'subtotalCents' | 'taxCents' | 'shippingCents') => sumCents(lines.map((line) => line[key]));
   const [subtotalCents, taxCents, shippingCents] = [sum('subtotalCents'), sum('taxCents'), sum('shippingCents')];
   return {
@@ -55,10 +54,10 @@ export async function readInvoicePage(
     shippingCents,
     taxCents,
     dueCents: isPayable ? leftCents : cents(0),
-    healthCardCents: isPayable ? healthCents : cents(0),
+    healthCardCents: isPayable && payment?.refusesHealthCards !== true ? healthCents : cents(0),
     isPayable,
     isInFlight: isPayable && charges.some(({ status }) => status === 'pending'),
-    payment: isPayable ? await checkout.getInvoicePayment({ id }, { caller: callerFor(scope) }) : undefined,
+    payment,
   };
 }
 

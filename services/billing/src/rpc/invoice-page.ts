@@ -33,8 +33,9 @@ export function invoicePageHandlers(context: Context): InvoicePageCalls {
   };
 }
 
-async function pageOf(context: Context, { scope }: Call, id: string) {
-  const { invoice, lines, payment, ...page } = await readInvoicePage(context, scope, id);
+async function pageOf(context: Context, call: Call, id: string) {
+  const { scope } = call;
+  const { invoice, lines, payment, ...page } = await readInvoicePage(context, call, id);
   return {
     invoice: invoiceMessage(scope, invoice),
     lines: lines.map((line) => ({
@@ -49,6 +50,7 @@ async function pageOf(context: Context, { scope }: Call, id: string) {
     taxCents: BigInt(page.taxCents),
     dueCents: BigInt(page.dueCents),
     healthCardCents: BigInt(page.healthCardCents),
+    refusesHealthCards: payment?.refusesHealthCards === true,
     payable: page.isPayable,
     paymentInFlight: page.isInFlight,
     ...present({

@@ -35,6 +35,8 @@ export interface Page {
   readonly dueNowCents: Cents;
   /** What of it a health card pays; a second card pays the remainder. */
   readonly healthCardCents: Cents;
+  /** The account may charge no health card, so that another one pays everything. */
+  readonly refusesHealthCards: boolean;
   readonly trialEnd: Date | null;
   /** What the first renewal after a trial comes to, and what of it a health card pays; undefined where no trial begins. */
   readonly renewal: { readonly totalCents: Cents; readonly healthCardCents: Cents } | undefined;
@@ -51,12 +53,19 @@ export interface Page {
 /** A page does not wait longer for a secret: it asks again a second later. */
 const secretWithinMs = 2_000;
 
+/** For whom a page is read. */
+export interface PageReader {
+  readonly forDocument?: boolean;
+  /** True where the account may charge no health cards. */
+  readonly refusesHealthCards?: boolean;
+}
+
 /** Reads what the shopper of a session sees. For its document, the processor is not asked for a secret, which a document never has. */
 export async function readPage(
   context: Context,
   scope: Scope,
   sessionId: string,
-  { forDocument = false }: { readonly forDocument?: boolean } = {},
+  { forDocument = false, refusesHealthCards = false }: PageReader = {},
 ): Promise<Page> {
   const { database, clock, processors } = context;
   // Before the session: once a payment has ended, the session read after it has the outcome.
@@ -81,10 +90,14 @@ export async function readPage(
     isSetUpAnswered: setUpAnswer?.isAnswered === true,
     timeOver: session.expiresAt <= at,
     dueNowCents,
-    healthCardCents: healthCardCentsOf(session, dueNowCents),
+    healthCardCents: refusesHealthCards ? cents(0) : healthCardCentsOf(session, dueNowCents),
+    refusesHealthCards,
     trialEnd,
     asksLetterQuestions: awaitsLetters(session) && (await hasUnansweredLetter(database, scope, sessionId)),
-    renewal: renewal && { totalCents: renewal.totalCents, healthCardCents: renewalHealthPart(renewal) },
+    renewal: renewal && {
+      totalCents: renewal.totalCents,
+      healthCardCents: refusesHealthCards ? cents(0) : renewalHealthPart(renewal),
+    },
     clientSecret: asked?.clientSecret,
     takesPromoCode:
       session.status === 'open' && takesPromoCodes(session) && !(await wasCardGiven(database, scope, session)),
@@ -99,6 +112,7 @@ export function completedPage(
   scope: Scope,
   session: Session,
   lines: readonly SessionLine[],
+  refusesHealthCards: boolean,
 ): Page {
   const dueNowCents = session.amountTotalCents;
   const now = clock.now();
@@ -106,7 +120,8 @@ export function completedPage(
     ...{ session, lines, dueNowCents, splitVersion: splitVersionOf(session, now) },
     ...{ paymentInFlight: false, isSetUpAnswered: false, asksLetterQuestions: false, takesPromoCode: false },
     timeOver: session.expiresAt <= now,
-    healthCardCents: healthCardCentsOf(session, dueNowCents),
+    healthCardCents: refusesHealthCards ? cents(0) : healthCardCentsOf(session, dueNowCents),
+    refusesHealthCards,
     ...{ trialEnd: null, renewal: undefined, clientSecret: undefined },
     cardFields: cardFieldsOf(processors.findOf(scope)),
   };

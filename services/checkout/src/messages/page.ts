@@ -19,6 +19,7 @@ export function pageMessage(
     readonly timeOver: boolean;
     readonly dueNowCents: number;
     readonly healthCardCents: number;
+    readonly refusesHealthCards: boolean;
     readonly trialEnd: Date | null;
     readonly renewal: { readonly totalCents: number; readonly healthCardCents: number } | undefined;
     readonly clientSecret: string | undefined;
@@ -36,6 +37,7 @@ export function pageMessage(
     timeOver: page.timeOver,
     dueNowCents: BigInt(page.dueNowCents),
     healthCardCents: BigInt(page.healthCardCents),
+    refusesHealthCards: page.refusesHealthCards,
     asksLetterQuestions: page.asksLetterQuestions,
     takesPromoCode: page.takesPromoCode,
     ...present({

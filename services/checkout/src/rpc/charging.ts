@@ -50,8 +50,9 @@ export function chargingHandlers(context: Context): Implementation<typeof Checko
       });
     },
 
-    async getPage({ id, forDocument }, { scope }) {
-      return pageMessage(scope, await visitPage(context, scope, id, forDocument));
+    async getPage({ id, forDocument }, { scope, caller }) {
+      const refusesHealthCards = !acceptsHealthCards(caller);
+      return pageMessage(scope, await visitPage(context, scope, id, { forDocument, refusesHealthCards }));
     },
 
     async completeSession(request, { scope, caller }) {
@@ -77,11 +78,9 @@ export function chargingHandlers(context: Context): Implementation<typeof Checko
         shippingDetails: addressOf(shippingDetails),
       };
       const { session, lines } = await completeOnPage(context, scope, given, { shippingCountries, termsAccepted });
-      const result =
-        lines === undefined
-          ? ({ case: 'session', value: sessionMessage(scope, session) } as const)
-          : ({ case: 'page', value: pageMessage(scope, completedPage(context, scope, session, lines)) } as const);
-      return { result };
+      if (lines === undefined) return { result: { case: 'session', value: sessionMessage(scope, session) } };
+      const page = completedPage(context, scope, session, lines, given.refusesHealthCards);
+      return { result: { case: 'page', value: pageMessage(scope, page) } };
     },
 
     async changePromoCode({ id, code }, call) {

@@ -16,10 +16,11 @@ type InvoicePageCalls = Pick<
 /** What billing asks for the payment page of an invoice. */
 export function invoicePageHandlers(context: Context): InvoicePageCalls {
   return {
-    async getInvoicePayment({ id }, { scope }) {
+    async getInvoicePayment({ id }, { scope, caller }) {
       const { inFlight, clientSecret, cardFields } = await readInvoicePayment(context, scope, id);
       return {
         inFlight,
+        refusesHealthCards: !acceptsHealthCards(caller),
         ...present({ clientSecret, processor: cardFields?.processor, processorAccount: cardFields?.account }),
       };
     },
