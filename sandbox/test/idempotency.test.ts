@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { arm, chargesOf, newIntent, newSandbox, sender } from './support.ts';
+import { arm, chargesOf, newHome, newIntent, newSandbox, sender } from './support.ts';
 
 const day = 24 * 60 * 60 * 1000;
 const creation = { amount: '1000', currency: 'usd', 'metadata[attempt]': 'a1' };
@@ -98,19 +98,23 @@ describe('idempotency keys', () => {
   });
 
   test('a second request under a key while the first runs is a 409 idempotency_key_in_use', async () => {
-    const stripe = sender((await newSandbox()).url);
-    const id = await newIntent(stripe);
-    await arm(stripe, { call: 'payment_intents.confirm', kind: 'slow', delay_ms: 2_000, times: 1 });
-    const confirm = () => stripe.post(`/v1/payment_intents/${id}/confirm`, {}, 'k1');
-    const running = confirm();
+    const home = newHome();
+    const sandbox = await newSandbox(home);
+    const stripe = sender(sandbox.url);
+    const path = `/v1/payment_intents/${await newIntent(stripe)}/confirm`;
+    // The first runs until the sandbox stops, however late the second comes.
+    await arm(stripe, { call: 'payment_intents.confirm', kind: 'slow', delay_ms: 120_000, times: 1 });
+    const running = stripe.post(path, {}, 'k1');
     // The first is there once it has used the fault up.
     await expect.poll(async () => (await stripe.witness('GET', '/sandbox/faults')).json.data).toEqual([]);
-    const second = await confirm();
+    const second = await stripe.post(path, {}, 'k1');
     expect(second.status).toBe(409);
     expect(second.json.error).toMatchObject({ type: 'idempotency_error', code: 'idempotency_key_in_use' });
+    await sandbox.stop();
     const { text } = await running;
-    expect(await confirm()).toMatchObject({ status: 200, replayed: true, text });
-    expect(await chargesOf(stripe)).toHaveLength(1);
+    const restarted = sender((await newSandbox(home)).url);
+    expect(await restarted.post(path, {}, 'k1')).toMatchObject({ status: 200, replayed: true, text });
+    expect(await chargesOf(restarted)).toHaveLength(1);
   });
 
   test('of 32 requests at once under one key one runs, and every answer that is not a 409 is the same', async () => {

@@ -29,7 +29,7 @@ export interface Answer extends StoredAnswer {
 export interface Executor {
   /** The answer, or undefined when the connection is to break instead. */
   run(request: Request): Promise<Answer | undefined>;
-  /** Forgets the orphans that are still on their way. */
+  /** Forgets the orphans that are still on their way, and has slow answers sent at once. */
   stop(): void;
 }
 
@@ -53,6 +53,7 @@ export interface ExecutorParts {
 export function createExecutor(parts: ExecutorParts): Executor {
   const running = new Set<string>();
   const orphans = new Set<NodeJS.Timeout>();
+  const delays = new Set<() => void>();
 
   async function run(request: Request): Promise<Answer | undefined> {
     const fault = parts.faults.take(request.route.call);
@@ -142,8 +143,21 @@ export function createExecutor(parts: ExecutorParts): Executor {
     orphans.add(timer);
   }
 
+  function delay(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const end = () => {
+        clearTimeout(timer);
+        delays.delete(end);
+        resolve();
+      };
+      const timer = setTimeout(end, ms);
+      delays.add(end);
+    });
+  }
+
   function stop(): void {
     for (const timer of orphans) clearTimeout(timer);
+    for (const end of delays) end();
   }
 
   return { run, stop };
@@ -179,12 +193,6 @@ function readParameters(form: Form): { parameters: Parameters; expand: string[] 
 /** Of the decoded parameters, in any order: what counts is what was asked for, not how it was written down. */
 function fingerprintOf(form: Form): string {
   return hash('sha256', JSON.stringify(form.pairs.map(([name, value]) => `${name}=${value}`).sort()));
-}
-
-function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
 }
 
 function keyInUse(key: string | null): Refusal {
