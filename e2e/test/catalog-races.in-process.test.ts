@@ -90,6 +90,28 @@ describe('the catalog, by public requests that arrive at once', () => {
       expect(await redeemed()).toBe(1);
     });
 
+    it('takes the code of a subscription, sent back in other letters, for no change once it is used up [D14.116]', async () => {
+      const { discounts, redeemed } = await once();
+      const sold = { product: shop.eligibleProductId, unit_amount: 2_000, recurring: { interval: 'month' } };
+      const price = await make(api, '/v1/prices', 'price', sold);
+      const customer = await make(api, '/v1/customers', 'customer', { email: 'jo@example.com' });
+      const [promo_code = ''] = discounts.map((discount) => discount.promo_code);
+      const made = await make(api, '/v1/subscriptions', 'subscription', {
+        customer: text(customer, 'customer_id'),
+        items: [{ price: text(price, 'price_id'), quantity: 1 }],
+        trial_end: new Date(Date.now() + 86_400_000).toISOString(),
+        promo_code,
+      });
+      expect(await redeemed()).toBe(1);
+      const path = `/v1/subscriptions/${text(made, 'subscription_id')}`;
+      const update = (code: string) => api.patch(path, { subscription: { promo_code: code } });
+      const again = await update(promo_code.toUpperCase());
+      expect(again.status).toBe(200);
+      expect(record(again.body, 'subscription').discounts).toEqual(made.discounts);
+      expect((await update('mistyped')).status).toBe(422);
+      expect(await redeemed()).toBe(1);
+    });
+
     it('answers ten equal requests at once under one key with one session [D1.1]', async () => {
       const { discounts, redeemed } = await once();
       const key = { 'idempotency-key': newId('request') };
