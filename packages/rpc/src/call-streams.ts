@@ -158,6 +158,8 @@ class CallStream {
   readonly #call: ReturnType<Channel['createCall']>;
   readonly #onReached: () => void;
   readonly #waiting = new Map<number, Waiting>();
+  /** Who is told of the work of calls that were given up, once their handlers have ended: of those of half a second at most. */
+  readonly #abandoned = new Map<number, TellWorked>();
   #lastId = 0;
   #calls: CarriedCall[] = [];
   #canceledIds: number[] = [];
@@ -182,12 +184,17 @@ class CallStream {
     const id = this.#lastId;
     return new Promise((resolve, reject) => {
       const abandon = (reason: ConnectError) => {
-        if (!this.#waiting.has(id)) return;
+        if (!this.#waiting.delete(id)) return;
         const unsent = this.#calls.findIndex((queued) => queued.id === id);
-        if (unsent >= 0) this.#calls.splice(unsent, 1);
-        else this.#canceledIds.push(id);
+        if (unsent >= 0) {
+          this.#calls.splice(unsent, 1);
+        } else {
+          this.#canceledIds.push(id);
+          if (tellWorked !== undefined) this.#abandoned.set(id, tellWorked);
+        }
         this.#sendSoon();
-        this.#settle(id, (waiting) => waiting.reject(reason));
+        finish();
+        reject(reason);
       };
       const late = setTimeout(() => abandon(deadlineExceeded()), Math.max(1, Math.ceil(timeoutMs)));
       let stopListening: (() => void) | undefined;
@@ -264,22 +271,19 @@ class CallStream {
 
   #take({ answers, isClosing }: AnswerBatch): void {
     for (const { id, outcome, workedUs } of answers) {
-      this.#settle(id, (waiting) => {
+      const waiting = this.#waiting.get(id);
+      if (waiting === undefined) {
+        tellUs(this.#abandoned.get(id), workedUs);
+        this.#abandoned.delete(id);
+      } else {
+        this.#waiting.delete(id);
         tellUs(waiting.tellWorked, workedUs);
         settleBy(waiting, outcome);
-      });
+      }
     }
     if (isClosing) this.#retire();
     else this.#halfCloseWhenDone();
     this.#call.startRead();
-  }
-
-  #settle(id: number, by: (waiting: Waiting) => void): void {
-    const waiting = this.#waiting.get(id);
-    // Its caller no longer waits.
-    if (waiting === undefined) return;
-    this.#waiting.delete(id);
-    by(waiting);
   }
 
   #retire(): void {
@@ -299,6 +303,7 @@ class CallStream {
     const unsent = new Set(hasNotBegun(status) ? this.#waiting.keys() : this.#calls.map(({ id }) => id));
     const waiting = [...this.#waiting];
     this.#waiting.clear();
+    this.#abandoned.clear();
     this.#calls = [];
     for (const [id, { reject }] of waiting) reject(unsent.has(id) ? new NotSeen(status) : errorOfStream(status));
   }

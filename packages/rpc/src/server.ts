@@ -31,7 +31,7 @@ export interface Incoming {
   readonly cancellation: Cancellation;
   /** Set by a transport that has established by other means who calls (the admin port's operator). */
   readonly admission?: Admission | undefined;
-  /** Told before the answer, by a transport whose caller asks for it. */
+  /** Told before the answer, by a transport whose caller asks for it. The answer of a canceled call then comes when its handler has ended. */
   readonly tellWorked?: TellWorked | undefined;
 }
 
@@ -84,8 +84,11 @@ export function rpcServer({ handlers, identity, observer, tracer, holdBack, take
     unary(method, request, incoming, deliver) {
       const served = start(method, incoming);
       return new Promise((resolve, reject) => {
+        const { cancellation, tellWorked } = incoming;
         const fail = (error: unknown) => reject(served.fail(error));
-        incoming.cancellation.onCancel(fail);
+        // For how long a call was worked on is known only when its handler has ended, also of one whose caller no longer waits.
+        const endsWithWork = tellWorked !== undefined && cancellation.reason === undefined;
+        cancellation.onCancel(endsWithWork ? (reason) => served.fail(reason) : fail);
         if (served.closed) return;
         try {
           const handler = open(served, method, incoming) as UnaryHandler;
@@ -98,10 +101,10 @@ export function rpcServer({ handlers, identity, observer, tracer, holdBack, take
               }
               const answer = async () => deliver(create(method.output, (await handler(request, call)) as Message));
               if (takeTurn === undefined) return answer();
-              const { tellWorked } = incoming;
               return inTurn(takeTurn(method, call, tellWorked !== undefined), call, answer, tellWorked);
             })
             .then((answer) => {
+              if (cancellation.reason !== undefined) return fail(cancellation.reason);
               served.succeed();
               resolve(answer);
             }, fail);

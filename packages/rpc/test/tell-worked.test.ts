@@ -1,8 +1,9 @@
+import { Code } from '@connectrpc/connect';
 import { Failure } from '@eligo/failures';
 import { expect, onTestFinished, test } from 'vitest';
-import { type Client, client, type Implementation, type TellWorked } from '../src/index.ts';
+import { type Client, client, type Implementation, type ServerObserver, type TellWorked } from '../src/index.ts';
 import { ProbeService } from './probe.ts';
-import { byGateway, gateway, serveProbe } from './served-probe.ts';
+import { byGateway, gateway, serveProbe, signalled } from './served-probe.ts';
 
 const implementation: Implementation<ProbeService> = {
   echo: ({ text, count }) => {
@@ -46,15 +47,49 @@ test.each(calls)(
   },
 );
 
-async function served({
-  workedMs,
-  tellWorked,
-}: {
-  workedMs: number | undefined;
-  tellWorked: () => TellWorked | undefined;
-}) {
+test.each([
+  ['its caller leaves', Code.Canceled],
+  ['its deadline passes', Code.DeadlineExceeded],
+])('the caller of a call that ends early, because %s, is told once all work has ended [D14.249]', async (_, code) => {
+  const told: number[] = [];
+  const [hasBegun, wasLeft, mayEnd, isTold] = [signalled(), signalled(), signalled(), signalled()];
+  const slow: Implementation<ProbeService> = {
+    ...implementation,
+    echo: async () => {
+      hasBegun.resolve();
+      await mayEnd.promise;
+      return {};
+    },
+  };
+  const tellWorked = () => (ms: number) => {
+    told.push(ms);
+    isTold.resolve();
+  };
+  const observer = { finished: () => wasLeft.resolve() };
+  const { probe } = await served({ workedMs: 1.5, tellWorked }, { implementation: slow, observer });
+  const leaving = new AbortController();
+  const timeoutMs = code === Code.DeadlineExceeded ? 300 : 30_000;
+  const ended = probe.echo({}, { ...byGateway(), signal: leaving.signal, timeoutMs }).catch((error) => error);
+  await hasBegun.promise;
+  if (code === Code.Canceled) leaving.abort();
+  expect(await ended).toMatchObject({ code });
+  await wasLeft.promise;
+  expect(told).toEqual([]);
+  mayEnd.resolve();
+  await isTold.promise;
+  expect(told).toEqual([1.5]);
+});
+
+async function served(
+  { workedMs, tellWorked }: { workedMs: number | undefined; tellWorked: () => TellWorked | undefined },
+  {
+    implementation: serves = implementation,
+    observer,
+  }: { implementation?: Implementation<ProbeService>; observer?: ServerObserver } = {},
+) {
   const asked: boolean[] = [];
-  const { transport, close } = await serveProbe('gRPC', implementation, {
+  const { transport, close } = await serveProbe('gRPC', serves, {
+    observer,
     takeTurn: (_method, _call, isMeasured) => {
       asked.push(isMeasured);
       return { entered: undefined, run: (step) => step(), workedMs: () => workedMs };
