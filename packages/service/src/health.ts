@@ -59,7 +59,8 @@ function outcomesOf(checks: ReadinessChecks): Promise<Outcome[]> {
 export async function within<Result>(ms: number, work: () => Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`timed out after ${ms} ms`)), ms);
+    // What has arrived is read first: this process may have been busy for as long.
+    timer = setTimeout(() => setImmediate(() => reject(new Error(`timed out after ${ms} ms`))), ms);
   });
   try {
     return await Promise.race([work(), late]);
