@@ -12,7 +12,7 @@ export interface ListedMovement {
   readonly currency?: string;
 }
 
-/** A processor that lists these movements, oldest first here, to whoever asks, as Stripe's interface does. */
+/** A processor that lists these movements, oldest first here, and their balance to whoever asks, as Stripe's interface does. */
 export interface MovementList {
   readonly url: string;
   /** How many pages it has given. */
@@ -34,6 +34,7 @@ export async function startMovementList(movements: readonly ListedMovement[]): P
   const server = createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
     response.setHeader('content-type', 'application/json');
+    if (pathname === '/v1/balance') return response.end(JSON.stringify(balanceOf(movements)));
     if (pathname !== '/v1/balance_transactions') return response.writeHead(404).end('{"error":{"type":"api_error"}}');
     pages += 1;
     const from = Number(searchParams.get('created[gte]') ?? 0);
@@ -81,6 +82,14 @@ function firstFrom(movements: readonly ListedMovement[], at: number): number {
     else high = middle;
   }
   return low;
+}
+
+function balanceOf(movements: readonly ListedMovement[]): object {
+  const amount = movements.reduce(
+    (sum, { amount, fee, currency = 'usd' }) => sum + (currency === 'usd' ? amount - fee : 0),
+    0,
+  );
+  return { object: 'balance', available: [{ amount, currency: 'usd' }], pending: [], livemode: false };
 }
 
 function shapeOf({ id, created, amount, fee, currency = 'usd' }: ListedMovement): object {

@@ -1,10 +1,10 @@
 import { checkoutService } from '@eligo/checkout';
-import { checkLedger, checkProcessor, rereadMovements } from '@eligo/cli';
+import { checkLedger, checkProcessor, Findings, lookAtProcessor, lookTwice, rereadMovements } from '@eligo/cli';
 import { type Database, openDatabase } from '@eligo/postgres';
 import { openProcessors, type Processors } from '@eligo/processor';
 import { refundsService } from '@eligo/refunds';
 import { type TestDatabase, testDatabase } from '@eligo/testkit';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type ListedMovement, type MovementList, startMovementList } from '../src/movement-list.ts';
 
 describe('eligo ledger check --processor', () => {
@@ -50,6 +50,7 @@ describe('eligo ledger check --processor', () => {
     await database?.close();
     await test?.drop();
   });
+  afterEach(() => list.refuseFrom(Number.POSITIVE_INFINITY));
 
   const check = (from?: string) => checkProcessor(database, processors, { from });
   const found = async (from?: string) =>
@@ -185,5 +186,84 @@ describe('eligo ledger check --processor', () => {
     list.refuseFrom(begins + 40 * day);
     expect(await reread(40, 41)).toMatchObject({ listed: 0, unread: ['acct_compared'] });
     list.refuseFrom(Number.POSITIVE_INFINITY);
+  });
+
+  it('keeps what the first look found where the processor refuses the second one, asks it once, and names the account [D14.157]', async () => {
+    const ofBothMonths = `${row.slice(0, -'id ='.length)} id in ('txn_0_39', 'txn_40_60')`;
+    const addFee = (cents: number) =>
+      test.admin(
+        `update refunds.processor_transactions set fee_cents = fee_cents + $1, net_cents = net_cents - $1 where ${ofBothMonths}`,
+        [cents],
+      );
+    await addFee(1);
+    let pages = 0;
+    const { faults } = await lookTwice(
+      async (findings) => void (await lookAtProcessor(database, processors, findings, { from: firstDay })),
+      async () => {
+        list.refuseFrom(begins);
+        pages = list.pages();
+      },
+    );
+    expect(faults.map(({ fault, state, id }) => [fault, state, id])).toEqual([
+      ['movement_stored_differently', 'wrong', 'txn_0_39'],
+      ['movement_stored_differently', 'wrong', 'txn_40_60'],
+      ['processor_not_compared', 'not_compared', 'acct_compared'],
+    ]);
+    expect(faults.at(-1)?.detail).toBe(`from ${firstDay} on: the processor answers account_invalid`);
+    expect(list.pages() - pages).toBe(1);
+    list.refuseFrom(Number.POSITIVE_INFINITY);
+    await addFee(-1);
+    expect(await check(firstDay)).toMatchObject({ faults: [] });
+  });
+
+  it('says that there is more where a month has more than 1,000 differences, and reads all of its days again [D14.157]', async () => {
+    // 400 on each of four days.
+    await test.admin(
+      `insert into refunds.processor_transactions select (jsonb_populate_record(m, jsonb_build_object('id', 'txn_alone_' || n,
+           'created_at', to_timestamp($1::bigint) + (n % 4) * interval '1 day'))).*
+         from refunds.processor_transactions m, generate_series(1, 1600) n where m.id = 'txn_0_1'`,
+      [begins + 10 * day],
+    );
+    const findings = new Findings();
+    await lookAtProcessor(database, processors, findings, { from: firstDay });
+    expect(findings.faults).toHaveLength(1_000);
+    expect(findings.areMore).toBe(true);
+    const differing = await test.admin<{ day: string }>(
+      'select day::text from refunds.checked_days where differs and day >= $1 order by day',
+      [atOf(10)],
+    );
+    expect(differing.map(({ day }) => day)).toEqual([atOf(10), atOf(11), atOf(12), atOf(13)]);
+    await test.admin(`delete from refunds.processor_transactions where id like 'txn_alone_%'`);
+    expect(await check()).toMatchObject({ faults: [] });
+    expect(await daysThatDiffer()).toEqual([]);
+  });
+
+  it('keeps a balance that differs where the sandbox refuses the second look, and names the account [D14.157]', async () => {
+    const sandbox = await startMovementList([]);
+    const atSandbox = openProcessors({ ELIGO_SANDBOX_URL: sandbox.url, ELIGO_SANDBOX_KEY: 'sk_test_compared' });
+    for (const table of ['checked_days', 'ledger_feeds']) await test.admin(`delete from refunds.${table}`);
+    await test.admin(
+      `insert into refunds.ledger_feeds (account_id, test_mode, processor, processor_account, begins_at, read_from, next_read_at)
+       values ($1, true, 'sandbox', 'acct_sandbox', now() - interval '1 hour', now(), now())`,
+      [account],
+    );
+    await test.admin(
+      `insert into refunds.ledger_totals (account_id, test_mode, grain, begins_on, processor, processor_account, ledger_account, amount_cents)
+       values ($1, true, 'month', '2026-11-01', 'sandbox', 'acct_sandbox', 'processor_balance', 1)`,
+      [account],
+    );
+    try {
+      const { faults } = await lookTwice(
+        async (findings) => void (await lookAtProcessor(database, atSandbox, findings)),
+        async () => sandbox.refuseFrom(0),
+      );
+      expect(faults.map(({ fault, state, id }) => [fault, state, id])).toEqual([
+        ['processor_balance_differs', 'wrong', 'acct_sandbox'],
+        ['processor_not_compared', 'not_compared', 'acct_sandbox'],
+      ]);
+    } finally {
+      atSandbox.close();
+      await sandbox.close();
+    }
   });
 });

@@ -58,19 +58,19 @@ describe('the sandbox’s list', () => {
     for (const n of [1, 2]) await hold(n);
   });
 
-  async function hold(n: number, { testMode = true, processor = 'sandbox' } = {}): Promise<void> {
+  async function hold(n: number, { testMode = true, processor = 'sandbox', leg = 'health' } = {}): Promise<void> {
     await unguarded(
       `insert into checkout.payment_intents (account_id, test_mode, id, session_id, leg, capture_method, status, amount_cents, amount_capturable_cents,
          processor_intent_id, created_at, processor, processor_account)
-       values ($1, $2, 'fpi_' || $3, 'fcs_one', 'health', 'manual', 'requires_capture', 5000, 5000, 'pi_' || $3, now(), $4::checkout.processor, $5)`,
-      [accountId, testMode, n, processor, processorAccount],
+       values ($1, $2, 'fpi_' || $3, 'fcs_one', $6, 'manual', 'requires_capture', 5000, 5000, 'pi_' || $3, now(), $4::checkout.processor, $5)`,
+      [accountId, testMode, n, processor, processorAccount, leg],
     );
     await unguarded(
       `insert into checkout.charge_attempts (account_id, test_mode, id, purpose, subject_id, leg, driver, payment_intent_id, payment_method_id,
          processor_payment_method_id, off_session, capture_method, amount_cents, status, lease_until, processor_intent_id, acting_at)
-       values ($1, $2, 'fatt_' || $3, case $3::int when 1 then 'renewed' else 'session' end, 'fcs_one', 'health', 'page', 'fpi_' || $3, 'fpm_one', 'pm_one', false,
+       values ($1, $2, 'fatt_' || $3, case $3::int % 2 when 1 then 'renewed' else 'session' end, 'fcs_one', $4, 'page', 'fpi_' || $3, 'fpm_one', 'pm_one', false,
          'manual', 5000, 'succeeded', now(), 'pi_' || $3, now())`,
-      [accountId, testMode, n],
+      [accountId, testMode, n, leg],
     );
   }
 
@@ -101,6 +101,18 @@ describe('the sandbox’s list', () => {
     expect(await twice({ attempt: 'fatt_1' }, { attempt: 'fatt_2' })).toEqual([['wrong', 'fcs_one']]);
     await voidOfFirst('done');
     expect(await twice({ attempt: 'fatt_1' }, { attempt: 'fatt_2' })).toEqual([['wrong', 'fcs_one']]);
+  });
+
+  it('has two second charges where both cards of a session are charged twice [D14.155]', async () => {
+    for (const n of [3, 4]) await hold(n, { leg: 'other' });
+    const charges = [1, 2, 3, 4].map((n) => ({ attempt: `fatt_${n}`, captured: 5_000 }));
+    const faults = await checkBooks(database, listOf(charges), { size: 1 });
+    expect(
+      faults.filter(({ fault }) => fault === 'charged_twice_at_the_processor').map(({ id, detail }) => [id, detail]),
+    ).toEqual([
+      ['fcs_one', '2 charges for health'],
+      ['fcs_one', '2 charges for other'],
+    ]);
   });
 
   it('has two holds while a renewal is not recorded yet, which is no second charge [D14.240, D14.155]', async () => {

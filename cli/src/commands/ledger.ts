@@ -23,7 +23,7 @@ export const ledgerCommands: readonly Command[] = [
     name: 'ledger check',
     usage: '[--processor [--from DAY]]',
     summary:
-      'Compares records, journals, the ledger, events, the processors’ listed movements and the sandbox’s list to the cent. With --processor also the list that each processor gives now, from behind the last day that was compared, or from a UTC day on. Exits with 1 if anything is wrong, and with 3 if an account at a processor could not be compared. Uses DATABASE_URL, ELIGO_SANDBOX_URL, ELIGO_SANDBOX_KEY and the variables of Stripe, or the running stack.',
+      'Compares records, journals, the ledger, events, the processors’ listed movements and the sandbox’s list to the cent. With --processor also the list that each processor gives now, from behind the last day that was compared, or from a UTC day on. Exits with 1 if anything is wrong, and with 3 if not everything could be compared. Uses DATABASE_URL, ELIGO_SANDBOX_URL, ELIGO_SANDBOX_KEY and the variables of Stripe, or the running stack.',
     readsOnly: true,
     options: { processor: { type: 'boolean' }, from: { type: 'string' } },
     run: check,
@@ -164,8 +164,8 @@ function place(): { databaseUrl: string; sandbox: Sandbox | undefined } {
   return { databaseUrl: file.postgres, sandbox: { url: file.processor, key: file.processor_key } };
 }
 
-function outcomeOf({ findings, compared, listed }: Looked): Outcome {
-  const { faults, areMore } = findings;
+export function outcomeOf({ findings, compared, listed }: Looked): Outcome {
+  const { faults, areMore, areMoreWrong } = findings;
   const [wrong, notCompared, unsettled] = (['wrong', 'not_compared', 'unsettled'] as const).map((state) =>
     faults.filter((fault) => fault.state === state),
   ) as [typeof faults, typeof faults, typeof faults];
@@ -178,12 +178,12 @@ function outcomeOf({ findings, compared, listed }: Looked): Outcome {
     },
     lines: [
       ...faults.map(({ state, fault, id, detail }) => `${state.padEnd(12)}  ${fault}  ${id}  ${detail}`),
-      ...(areMore ? [`More was found than the ${faults.length} findings above`] : []),
+      ...(areMore ? [`More was found than the ${faults.length} findings above; it was not looked at again`] : []),
       ...(listed ? [`${listed.accounts} accounts at processors listed ${listed.movements} movements`] : []),
       `${wrong.length} wrong, ${unsettled.length} unsettled${missing}${compared ? '' : '; not compared with a processor list'}`,
     ],
     failed: wrong.length > 0,
-    incomplete: notCompared.length > 0,
+    incomplete: notCompared.length > 0 || areMoreWrong,
   };
 }
 

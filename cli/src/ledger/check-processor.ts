@@ -3,7 +3,7 @@ import type { ProcessorPort, Processors } from '@eligo/processor';
 import { compareBalance } from './compare-balance.ts';
 import { type ComparedWindow, compareWindow, type Day, type Window } from './compare-window.ts';
 import { allFeeds, beginningOf, dayMs, type Feed, keyOf } from './feeds.ts';
-import { type Fault, Findings } from './findings.ts';
+import { type Fault, Findings, type LookAgain } from './findings.ts';
 
 /** What was compared with the processors. */
 export interface ProcessorCheck {
@@ -77,22 +77,31 @@ async function* compareFeed(
   from: string | undefined,
   findings: Findings,
 ): AsyncGenerator<{ listed: number }> {
+  // Of the second look: a processor that no longer answers is not asked for each of a thousand days.
+  let ended: Fault | undefined;
+  const unlessEnded = (look: LookAgain) => async () => (ended === undefined ? await look() : [ended]);
   for await (const { window, isNoted } of windowsOf(database, feed, from)) {
     const compared = await compareWindow(database, port, feed, window);
-    findings.add(compared.faults, async () => (await compareWindow(database, port, feed, window)).faults);
+    const again = async () => {
+      const { faults, endedBy } = await compareWindow(database, port, feed, window);
+      ended = endedBy && notCompared(feed, reasonOf(endedBy), window.start);
+      return ended === undefined ? faults : [ended];
+    };
+    findings.add(compared.faults, unlessEnded(again));
     yield { listed: countOf(compared) };
-    const { endedBy } = compared;
-    if (endedBy !== undefined) {
-      const why =
-        endedBy.kind === 'rejected' ? `the processor answers ${endedBy.code}` : 'the processor does not answer';
-      findings.add([notCompared(feed, why, window.start)]);
+    if (compared.endedBy !== undefined) {
+      findings.add([notCompared(feed, reasonOf(compared.endedBy), window.start)]);
       return;
     }
     if (isNoted) await noteDays(database, feed, compared, window);
   }
   if (feed.processor !== 'sandbox') return;
   const look = () => compareBalance(database, port, feed);
-  findings.add(await look(), look);
+  findings.add(await look(), unlessEnded(look));
+}
+
+function reasonOf(endedBy: NonNullable<ComparedWindow['endedBy']>): string {
+  return endedBy.kind === 'rejected' ? `the processor answers ${endedBy.code}` : 'the processor does not answer';
 }
 
 function countOf({ days }: ComparedWindow): number {

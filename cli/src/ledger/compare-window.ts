@@ -1,7 +1,7 @@
 import { type Database, unscoped } from '@eligo/postgres';
 import type { BalanceTransactionFacts, NotNow, ProcessorPort, Rejected, Unknown } from '@eligo/processor';
 import { dayMs, type Feed, keyOf } from './feeds.ts';
-import { type Fault, mostFaults } from './findings.ts';
+import { type Fault, Findings, mostFaults } from './findings.ts';
 import { patiently } from './patiently.ts';
 
 /** From a time on and before another, in milliseconds. */
@@ -20,14 +20,16 @@ export interface Day {
 
 /** A window of the processor's list, compared with what is stored. */
 export interface ComparedWindow {
-  /** At most 1,000. */
+  /** At most 1,001, of which the last says that there are more; the wrong ones first. */
   readonly faults: Fault[];
   readonly days: ReadonlyMap<number, Day>;
-  /** The days with a fault. */
+  /** The days with a fault, and those with more than could be read. */
   readonly differing: ReadonlySet<number>;
   /** Why the processor did not list all of the window; undefined if it did. */
   readonly endedBy: Rejected | NotNow | Unknown | undefined;
 }
+
+const enough = mostFaults + 1;
 
 type Found = (at: Date, state: Fault['state'], fault: string, id: string, detail: string) => void;
 
@@ -38,19 +40,20 @@ export async function compareWindow(
   feed: Feed,
   window: Window,
 ): Promise<ComparedWindow> {
-  const faults: Fault[] = [];
+  const findings = new Findings(enough);
   const days = new Map<number, Day>();
   const differing = new Set<number>();
   const found: Found = (at, state, fault, id, detail) => {
     differing.add(dayOf(at));
     const { account_id, test_mode } = feed;
-    if (faults.length < mostFaults) faults.push({ state, fault, account_id, test_mode, id, detail });
+    findings.add([{ state, fault, account_id, test_mode, id, detail }]);
   };
   const endedBy = await listWindow(port, window, async (listed, part) => {
     for (const facts of listed) addTo(days, facts);
-    await compareMovements(database, feed, listed, part, found);
+    const unreadBefore = await compareMovements(database, feed, listed, part, found);
+    for (let at = dayOf(new Date(part.start)); at < unreadBefore; at += dayMs) differing.add(at);
   });
-  return { faults, days, differing, endedBy };
+  return { faults: findings.faults, days, differing, endedBy };
 }
 
 // Newest first: each part is of whole seconds, so that movements of one second are never compared in halves.
@@ -92,13 +95,14 @@ function addTo(days: Map<number, Day>, { createdAt, amountCents, feeCents, netCe
   day.net += netCents;
 }
 
+// Answers before which time stored movements that are not listed were too many to read.
 async function compareMovements(
   database: Database,
   feed: Feed,
   listed: readonly BalanceTransactionFacts[],
   { start, end }: Window,
   found: Found,
-): Promise<void> {
+): Promise<number> {
   const ids = listed.map(({ balanceTransactionId }) => balanceTransactionId);
   const stored = new Map((await database.rows(selectListed, null, [...keyOf(feed), ids])).map((row) => [row.id, row]));
   for (const facts of listed) {
@@ -114,12 +118,13 @@ async function compareMovements(
   }
   const more = await database.rows(selectNotListed, null, [
     ...keyOf(feed),
-    ...[new Date(start), new Date(end), ids, mostFaults],
+    ...[new Date(start), new Date(end), ids, enough],
   ]);
   for (const { id, created_at, ...row } of more) {
     const keeps = said(row.type, row.amount_cents, row.fee_cents, row.net_cents);
     found(created_at, 'wrong', 'movement_not_listed', id, `stored ${keeps}, the processor does not list it`);
   }
+  return more.length < enough ? Number.NEGATIVE_INFINITY : (more.at(-1)?.created_at.getTime() ?? start);
 }
 
 function said(type: string, amount: number | bigint, fee: number | bigint, net: number | bigint): string {
