@@ -19,31 +19,39 @@ export async function checkLedger(db: Db, options: LedgerCheckOptions = {}): Pro
 /** The same, range by range: no statement and no memory grows with the ledger. */
 export async function lookAtLedger(db: Db, findings: Findings, options: LedgerCheckOptions = {}): Promise<void> {
   const rows: Rows = (name, text, values) => db.rows(unscoped<never>(name, text), null, values);
-  const decide = whetherTold(rows);
-  for (const check of ledgerChecks) await checkRanges(rows, check, findings, { ...options, decide });
+  const told = whetherTold(rows);
+  for (const check of ledgerChecks) await checkRanges(rows, check, findings, { ...options, ...told });
   await checkSums(db, findings, options);
 }
 
-// A capture that was told and is not posted is on its way while its account has an event that refunds has not handled. All such accounts are read at once, as the
-// events of an account are found by no index; and again for an account that has none by then, a while later.
-function whetherTold(rows: Rows): (found: FoundFault[]) => Promise<readonly Fault[]> {
+/**
+ * A capture that was told and is not posted is on its way while its account has an event that refunds has not handled. All such accounts are read at once, as the
+ * events of an account are found by no index; and again some seconds later, as an event that was on its way is handled by then, and for the second look.
+ */
+export function whetherTold(rows: Rows): Required<Pick<RangeOptions, 'decide' | 'beforeAgain'>> {
   let waiting = new Set<string>();
-  let readAt = Number.NEGATIVE_INFINITY;
-  const isWaiting = ({ account_id, test_mode }: FoundFault) => waiting.has(`${account_id} ${test_mode}`);
-  return async (found) => {
-    const told = found.filter(({ state }) => state === 'told');
-    if (told.some((one) => !isWaiting(one)) && performance.now() - readAt > waitingForMs) {
-      waiting = await waitingAccounts(rows);
-      readAt = performance.now();
-    }
-    return found.map((one) => {
-      const { state } = one;
-      return { ...one, state: state !== 'told' ? state : isWaiting(one) ? 'unsettled' : 'wrong' };
-    });
+  let keepUntil = Number.NEGATIVE_INFINITY;
+  let isSecondLook = false;
+  return {
+    async decide(found) {
+      if (performance.now() >= keepUntil && found.some(({ state }) => state === 'told')) {
+        const startedAt = performance.now();
+        waiting = await waitingAccounts(rows);
+        const readAt = performance.now();
+        keepUntil = readAt + Math.max(waitingForMs, 10 * (readAt - startedAt));
+      }
+      const stateOf = ({ state, account_id, test_mode }: FoundFault) =>
+        state !== 'told' ? state : waiting.has(`${account_id} ${test_mode}`) ? 'unsettled' : 'wrong';
+      return found.map((one) => ({ ...one, state: stateOf(one) }));
+    },
+    async beforeAgain() {
+      if (!isSecondLook) keepUntil = Number.NEGATIVE_INFINITY;
+      isSecondLook = true;
+    },
   };
 }
 
-// Many ranges with entries that wait cost one read of the events.
+// Many ranges with entries that wait cost one read of the events, and the reads of millions of events a tenth of the run.
 const waitingForMs = 5_000;
 
 async function waitingAccounts(rows: Rows): Promise<Set<string>> {
