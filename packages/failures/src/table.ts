@@ -379,6 +379,7 @@ function billingRows() {
       'Pay an invoice that is open or uncollectible.',
       'never',
     ),
+    invoice_payment_tries_exceeded: row(409, 'Too many payments of this invoice.', 'Contact the shop.', 'never'),
     invoice_not_voidable: row(
       409,
       'This invoice cannot be voided.',

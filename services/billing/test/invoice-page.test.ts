@@ -203,7 +203,7 @@ describe('the payment page of an invoice', () => {
        from billing.invoice_charges cross join generate_series(1, 59) n where invoice_id = $1`,
       [invoiceId],
     );
-    await expect(pay(typed('other'))).rejects.toMatchObject({ code: 'rate_limited' });
+    await expect(pay(typed('other'))).rejects.toMatchObject({ code: 'invoice_payment_tries_exceeded' });
     expect(on.peers.takenOf(invoiceId)).toBe(0);
   });
 

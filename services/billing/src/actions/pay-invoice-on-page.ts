@@ -36,7 +36,7 @@ export async function payInvoiceOnPage(
     invoice.subscriptionId === null ? undefined : await findSubscription(database, scope, invoice.subscriptionId);
   if (subscription === undefined || !isPayableOnPage(invoice, subscription)) return;
   if ((await loadInvoiceCharges(database, scope, id)).length >= mostCharges) {
-    throw new Failure('rate_limited', { retryAfterSeconds: 86_400 });
+    throw new Failure('invoice_payment_tries_exceeded');
   }
   const adopted: string[] = [];
   // The health card goes first: it is the one that renewals begin with.
