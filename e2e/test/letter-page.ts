@@ -14,9 +14,10 @@ interface Stack {
 /** The questions of a letter of medical necessity on the checkout page. */
 export function letterPageTests(stack: () => Stack): void {
   const product = { name: 'Massage', hsa_fsa_eligibility: 'letter_of_medical_necessity' };
-  const newLetterSession = () =>
+  const newLetterSession = (fields: Json = {}) =>
     stack().newSession({
       line_items: [{ price_data: { unit_amount: 9_000, product_data: product }, quantity: 1 }],
+      ...fields,
     });
   async function decide(id: string, verb: 'approve' | 'deny'): Promise<void> {
     const api = stack().eligo.api();
@@ -62,6 +63,37 @@ export function letterPageTests(stack: () => Stack): void {
       await tab.says('Your letter was not approved');
       expect(await tab.page.evaluate('document.activeElement.textContent')).toContain('not approved');
       await tab.inspect('letter-denied-phone');
+      await tab.close();
+    });
+
+    it('of an order that the shop captures are followed by its words, and by none of a letter once it is approved or none is needed [D14.76, D14.113]', async () => {
+      const held = { capture_method: 'manual' };
+      const { id, url } = await newLetterSession(held);
+      const tab = await openCheckoutTab(stack().browser, url, phone);
+      const { asked } = await tab.stays(text(await stack().stateOf(id), 'success_url'));
+      await tab.type('health', numbers.hsa);
+      await tab.pay();
+      await tab.says('Questions for your letter');
+      await tab.page.getByLabel('Which medical condition').fill('Back pain');
+      await tab.page.getByLabel('How do').fill('It relieves the pain');
+      await tab.page.getByRole('checkbox').check();
+      await tab.page.getByText('Send answers').click();
+      await tab.says('The shop can charge your card once your letter');
+      await tab.inspect('letter-held-phone');
+      await decide(id, 'approve');
+      // As the page does by itself every ten seconds.
+      await tab.page.evaluate("dispatchEvent(new Event('online'))");
+      await tab.says('Thank you, your payment is authorized');
+      expect(await tab.page.getByText('letter of medical necessity').count()).toBe(0);
+      expect(await asked).toContain(id);
+      expect(await stack().stateOf(id)).toMatchObject({ status: 'paid' });
+      const other = await newLetterSession(held);
+      await tab.page.goto(other.url);
+      await tab.page.getByLabel('Other card').check();
+      await tab.type('other', numbers.credit);
+      await tab.pay();
+      await tab.says('Thank you, your payment is authorized');
+      expect(await stack().stateOf(other.id)).toMatchObject({ status: 'paid', next_action: null });
       await tab.close();
     });
 

@@ -50,12 +50,14 @@ function useFocus(takesFocus: boolean) {
 
 function outcomeOf(view: PageView, strings: Strings): { title: string; text: string | null; isGood: boolean } {
   switch (view.state) {
-    case 'letter_pending':
+    case 'letter_pending': {
+      const awaits = view.manual_capture ? strings.letterOfHeldOrder : strings.letter;
       return {
         title: strings.letterTitle,
-        text: view.asks_letter_questions ? strings.letterAsks : strings.letter,
+        text: view.asks_letter_questions ? strings.letterAsks : awaits,
         isGood: true,
       };
+    }
     case 'expired':
       return { title: strings.expiredTitle, text: strings.expired, isGood: false };
     case 'canceled':

@@ -80,7 +80,9 @@ const letterDenied = 'letter_denied';
 function stateOf({ session, timeOver }: CheckoutPage): PageState {
   const status = session?.status;
   if (status === 'open') return timeOver ? 'expired' : 'open';
-  if (status === 'paid') return session?.letterOfMedicalNecessityRequired ? 'letter_pending' : 'complete';
+  // As checkout decides it: after the last approval, and where an ordinary card pays, no letter is awaited.
+  const awaitsLetters = session?.nextAction?.type === 'collect_letter_of_medical_necessity';
+  if (status === 'paid') return awaitsLetters ? 'letter_pending' : 'complete';
   return status === 'complete' || status === 'canceled' ? status : 'expired';
 }
 
