@@ -102,8 +102,14 @@ export const letterCommands: readonly Command[] = [
       };
     },
   },
-  decision('approve', 'Approves a letter. The last approval of a session captures its cards.'),
-  decision('deny', 'Denies a letter: its session is canceled and its holds are voided.'),
+  decision(
+    'approve',
+    'Approves a letter. The last approval of a session captures its cards, unless the shop captures them itself.',
+  ),
+  decision(
+    'deny',
+    'Denies a letter, and voids the holds of its session. The session is canceled, or opens again for another card if the shopper waits on its page.',
+  ),
 ];
 
 // What follows a line break of the shopper's is marked as a part of the same answer.
