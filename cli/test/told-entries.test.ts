@@ -19,8 +19,10 @@ afterAll(async () => {
 });
 afterEach(() => void vi.restoreAllMocks());
 
-const unguarded = (statement: string, values: unknown[] = []) =>
-  test.admin('set session_replication_role = replica').then(() => test.admin(statement, values));
+async function unguarded(statement: string, values: unknown[] = []): Promise<void> {
+  await test.admin('set session_replication_role = replica');
+  await test.admin(statement, values);
+}
 
 beforeEach(async () => {
   for (const table of ['checkout.ledger_entries', 'checkout.outbox', 'refunds.inbox'])

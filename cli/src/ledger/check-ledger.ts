@@ -28,7 +28,10 @@ export async function lookAtLedger(db: Db, findings: Findings, options: LedgerCh
  * A capture that was told and is not posted is on its way while its account has an event that refunds has not handled. All such accounts are read at once, as the
  * events of an account are found by no index; and again some seconds later, as an event that was on its way is handled by then, and for the second look.
  */
-export function whetherTold(rows: Rows): Required<Pick<RangeOptions, 'decide' | 'beforeAgain'>> {
+export function whetherTold(rows: Rows): {
+  readonly decide: NonNullable<RangeOptions['decide']>;
+  readonly beforeAgain: NonNullable<RangeOptions['beforeAgain']>;
+} {
   let waiting = new Set<string>();
   let keepUntil = Number.NEGATIVE_INFINITY;
   let isSecondLook = false;
