@@ -1,5 +1,5 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
-import { CheckoutPageSchema, type CheckoutSessionSchema } from '@eligo/proto/checkout/v1/checkout';
+import { CheckoutPageSchema, CheckoutSessionSchema } from '@eligo/proto/checkout/v1/checkout';
 import { expect, test } from 'vitest';
 import { renderPage } from '../src/index.ts';
 import { sampleMessages } from '../test-support/sample-messages.ts';
@@ -9,8 +9,9 @@ const shop = { name: 'Care', logoUrl: null, accentColor: null, shippingCountries
 
 function pageOf(parts: MessageInitShape<typeof CheckoutSessionSchema>) {
   const { nextAction: _action, ...session } = sample;
-  const letters = { letterOfMedicalNecessityRequired: true, captureMethod: 'manual', ...parts };
-  return renderPage(create(CheckoutPageSchema, { session: { ...session, ...letters } }), shop, undefined);
+  const fields = { ...session, letterOfMedicalNecessityRequired: true, ...parts };
+  const message = create(CheckoutSessionSchema, fields as MessageInitShape<typeof CheckoutSessionSchema>);
+  return renderPage(create(CheckoutPageSchema, { session: message }), shop, undefined);
 }
 
 test('a paid page awaits a letter only while the session asks for one, whoever captures [D14.76]', () => {
