@@ -24,7 +24,7 @@ export interface CallerInit {
   readonly siblingAccountIds?: readonly string[] | undefined;
   /** The API key behind the request, for logs. */
   readonly keyId?: string | undefined;
-  /** How the account substantiates what HSA and FSA cards pay; null or left out: no such card is charged in live mode. */
+  /** How the account substantiates what HSA and FSA cards pay; null if it does not. Where that is null, or left out as unknown, no such card is charged in live mode. */
   readonly substantiation?: string | null | undefined;
   /** What the account takes for the review of a letter of medical necessity; nothing if left out. */
   readonly letterFeeCents?: number | undefined;
@@ -206,6 +206,7 @@ function frozenCaller(init: CallerInit, issuer: string, expiresAtMs: number): Ca
       expiresAtMs: BigInt(expiresAtMs),
       keyId: init.keyId ?? '',
       substantiation: init.substantiation ?? '',
+      knowsSubstantiation: init.substantiation !== undefined,
       letterFeeCents: BigInt(init.letterFeeCents ?? 0),
       requestsPerSecond: init.requestsPerSecond ?? 0,
     }),
@@ -228,7 +229,7 @@ function callerKey(init: CallerInit): string {
     init.scopes,
     init.features,
     init.siblingAccountIds,
-    init.substantiation,
+    init.substantiation ?? init.substantiation === null,
     init.letterFeeCents,
     init.requestsPerSecond,
   ]);

@@ -212,6 +212,19 @@ test('everything that a context says crosses', () => {
   expect(probe.verifyCaller(gateway.tokenOf(gateway.callerFor(init)) ?? '', 'gateway')).toMatchObject(init);
 });
 
+test('a context tells an account that substantiates nothing from one whose issuer does not know', () => {
+  const said = (substantiation: string | null | undefined) => {
+    const token = gateway.tokenOf(gateway.callerFor({ ...scope, substantiation }));
+    const { substantiation: how, knowsSubstantiation } = probe.verifyCaller(token ?? '', 'gateway');
+    return [how, knowsSubstantiation];
+  };
+  expect([said(undefined), said(null), said('iias')]).toEqual([
+    ['', false],
+    ['', true],
+    ['iias', true],
+  ]);
+});
+
 test('a server with a method that declares no callers does not start', () => {
   const handlers = [implement(UnguardedService, {})];
   expect(() => rpcServer({ handlers, identity: probe })).toThrow('does not declare its callers');

@@ -7,6 +7,15 @@ export function acceptsHealthCards(caller: { readonly testMode: boolean; readonl
   return caller.testMode || caller.substantiation !== '';
 }
 
+/** Whether pages say that no health card is taken. An issuer that does not know leaves it open: the payment then decides. */
+export function refusesHealthCards(caller: {
+  readonly testMode: boolean;
+  readonly substantiation: string;
+  readonly knowsSubstantiation: boolean;
+}): boolean {
+  return caller.knowsSubstantiation && !acceptsHealthCards(caller);
+}
+
 /** What a confirm is decided on. */
 export interface ConfirmSituation {
   readonly session: Session | undefined;

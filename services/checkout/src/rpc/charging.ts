@@ -22,7 +22,7 @@ import { visitPage } from '../actions/visit-page.ts';
 import type { Context } from '../context.ts';
 import { type CardSlot, isCardSlot } from '../domain/card-kind.ts';
 import type { HealthcareCents } from '../domain/charge-attempt.ts';
-import { acceptsHealthCards } from '../domain/confirm-rules.ts';
+import { acceptsHealthCards, refusesHealthCards } from '../domain/confirm-rules.ts';
 import type { RefundInstruction } from '../domain/refund-allocation.ts';
 import { addressOf } from '../messages/address.ts';
 import { instructionOf } from '../messages/instruction.ts';
@@ -51,8 +51,8 @@ export function chargingHandlers(context: Context): Implementation<typeof Checko
     },
 
     async getPage({ id, forDocument }, { scope, caller }) {
-      const refusesHealthCards = !acceptsHealthCards(caller);
-      return pageMessage(scope, await visitPage(context, scope, id, { forDocument, refusesHealthCards }));
+      const reader = { forDocument, refusesHealthCards: refusesHealthCards(caller) };
+      return pageMessage(scope, await visitPage(context, scope, id, reader));
     },
 
     async completeSession(request, { scope, caller }) {
