@@ -74,7 +74,10 @@ export function Cart(given: {
       {view.trial_end === null ? (
         <HealthPart view={view} language={language} strings={strings} />
       ) : (
-        <p class="note">{strings.trial(day(language, view.trial_end))}</p>
+        <>
+          <p class="note">{strings.trial(day(language, view.trial_end))}</p>
+          {view.refuses_health_cards && eligibleOf(view) > 0 && <p class="note">{strings.healthNotTaken}</p>}
+        </>
       )}
     </section>
   );
@@ -83,7 +86,7 @@ export function Cart(given: {
 function HealthPart({ view, language, strings }: { view: PageView; language: Language; strings: Strings }) {
   const { health_card_amount: health, other_card_amount: other } = view;
   if (view.due_now === 0) return null;
-  const eligible = view.lines.reduce((sum, line) => sum + line.amount_eligible, 0);
+  const eligible = eligibleOf(view);
   if (view.mode === 'reimbursement' && eligible > 0) {
     return (
       <p class="note">
@@ -101,6 +104,10 @@ function HealthPart({ view, language, strings }: { view: PageView; language: Lan
       <strong>{strings.healthCanPay(money(language, health))}</strong> {strings.healthCanPayWhy}
     </p>
   );
+}
+
+function eligibleOf({ lines }: PageView): number {
+  return lines.reduce((sum, line) => sum + line.amount_eligible, 0);
 }
 
 function isEligible(eligibility: string | null): boolean {

@@ -10,11 +10,12 @@ export function waysToPay(view: PageView): readonly Way[] {
   // After a denied letter a health card still pays what is eligible.
   if (view.next_action?.type === 'provide_alternative_payment_method' && !view.letter_denied) return ['other'];
   // One card is saved for later, or one of each kind.
-  if (view.mode === 'setup') return ['health', 'other', 'both'];
+  if (view.mode === 'setup') return view.refuses_health_cards ? ['other'] : ['health', 'other', 'both'];
   // What a trial saves cards for is its first renewal.
   const due = view.first_renewal ?? view;
   if (view.due_now === 0 && due.health_card_amount + due.other_card_amount === 0) {
-    return view.mode === 'subscription' ? ['health', 'other'] : ['none'];
+    if (view.mode !== 'subscription') return ['none'];
+    return view.refuses_health_cards ? ['other'] : ['health', 'other'];
   }
   if (due.health_card_amount === 0) return ['other'];
   return due.other_card_amount === 0 ? ['health', 'other'] : ['both', 'other'];

@@ -4,7 +4,13 @@ import { amountOf, waysToPay } from '../src/ways-to-pay.ts';
 
 type Amounts = Pick<
   PageView,
-  'mode' | 'due_now' | 'health_card_amount' | 'other_card_amount' | 'first_renewal' | 'next_action'
+  | 'mode'
+  | 'due_now'
+  | 'health_card_amount'
+  | 'other_card_amount'
+  | 'refuses_health_cards'
+  | 'first_renewal'
+  | 'next_action'
 >;
 // Only what decides is given.
 const view = (amounts: Partial<Amounts>) =>
@@ -13,6 +19,7 @@ const view = (amounts: Partial<Amounts>) =>
     due_now: 0,
     health_card_amount: 0,
     other_card_amount: 0,
+    refuses_health_cards: false,
     first_renewal: null,
     next_action: null,
     ...amounts,
@@ -34,6 +41,9 @@ describe('the ways to pay', () => {
     ['a trial of an eligible cart', trial(400, 0), ['health', 'other']],
     ['a trial of an ineligible cart', trial(0, 600), ['other']],
     ['a trial that never renews', trial(0, 0), ['health', 'other']],
+    ['a set-up where no health card is taken', view({ mode: 'setup', refuses_health_cards: true }), ['other']],
+    ['a trial that never renews there', { ...trial(0, 0), refuses_health_cards: true }, ['other']],
+    ['a cart that costs nothing there', view({ refuses_health_cards: true }), ['none']],
   ] as const)('of %s', (_name, given, ways) => {
     expect(waysToPay(given)).toEqual(ways);
   });
