@@ -11,5 +11,3 @@ begin
 end $$;
 create trigger leave_deleted_clock before insert on checkout.sessions for each row
   when (new.test_clock_id is not null) execute function checkout.leave_deleted_clock();
-create trigger leave_deleted_clock before insert on checkout.letters for each row
-  when (new.test_clock_id is not null) execute function checkout.leave_deleted_clock();
