@@ -7,8 +7,9 @@ begin
       from (values (old.refused_payment_method_id, new.refused_payment_method_id),
                    (old.refused_backup_payment_method_id, new.refused_backup_payment_method_id)) as c (was, is_now)
      where c.was is not null and c.is_now is null
-    -- A process of this release has noted it, by its own clock.
-    on conflict do nothing;
+    -- Unless a process of this release has just noted it, by its own clock.
+    on conflict (account_id, test_mode, payment_method_id) do update set updated_at = excluded.updated_at
+      where updated_cards.xmin <> pg_current_xact_id()::xid;
   return null;
 end $$;
 create trigger note_card_update after update of refused_payment_method_id, refused_backup_payment_method_id on invoices for each row

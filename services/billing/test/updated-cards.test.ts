@@ -44,24 +44,37 @@ it('charges what a past-due subscription owes at once, also on a card that was r
   expect(chargedOn(card)).toBe(1);
 });
 
-it('charges a card that a process of the release before has taken for updated [D14.234]', async () => {
-  const { subscriptionId, card } = await sell(on, scope, { card: on.peers.card(true, 'stolen_card') });
-  await runAt(may);
-  on.peers.behave(card, 'pays');
-  const { invoice } = await read(subscriptionId);
-  const noon = '2026-05-02T12:00:00.000Z';
-  await on.test.admin(
-    'update billing.invoices set refused_payment_method_id = null, version = version + 1 where id = $1',
-    [invoice.id],
-  );
-  await on.test.admin('update billing.subscriptions set payment_at = $2, version = version + 1 where id = $1', [
-    subscriptionId,
-    noon,
-  ]);
-  await runAt(noon);
-  expect(await read(subscriptionId)).toMatchObject({ subscription: { status: 'active' }, invoice: { status: 'paid' } });
-  expect(chargedOn(card)).toBe(1);
-});
+it.each([
+  ['for the first time', undefined],
+  ['once more', '2026-04-15T00:00:00.000Z'],
+])(
+  'charges a card that a process of the release before has taken for updated, %s [D14.234]',
+  async (_times, before) => {
+    const { subscriptionId, card } = await sell(on, scope, { card: on.peers.card(true, 'stolen_card') });
+    if (before !== undefined) {
+      on.at(before);
+      await update(card);
+    }
+    await runAt(may);
+    on.peers.behave(card, 'pays');
+    const { invoice } = await read(subscriptionId);
+    const noon = '2026-05-02T12:00:00.000Z';
+    await on.test.admin(
+      'update billing.invoices set refused_payment_method_id = null, version = version + 1 where id = $1',
+      [invoice.id],
+    );
+    await on.test.admin('update billing.subscriptions set payment_at = $2, version = version + 1 where id = $1', [
+      subscriptionId,
+      noon,
+    ]);
+    await runAt(noon);
+    expect(await read(subscriptionId)).toMatchObject({
+      subscription: { status: 'active' },
+      invoice: { status: 'paid' },
+    });
+    expect(chargedOn(card)).toBe(1);
+  },
+);
 
 it.each(['active', 'past_due'])(
   'charges at once what a card declined whose bank updated it meanwhile, of a subscription that is %s [D14.234]',
