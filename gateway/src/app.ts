@@ -6,7 +6,7 @@ import type { Exchange } from './api.ts';
 import type { PublicRouter } from './http/public-router.ts';
 import { toFailure } from './http/to-failure.ts';
 import { traceparentOf } from './http/traceparent.ts';
-import { writeFailure } from './http/write-answer.ts';
+import { isReadOff, writeFailure } from './http/write-answer.ts';
 import { openapiPath } from './pages.ts';
 
 /** Called with each completed request. */
@@ -94,7 +94,7 @@ async function refuse(error: unknown, exchange: Exchange, response: ServerRespon
   // A client that left ends its calls, too.
   else if (isOfAPeer(failure) && !exchange.request.socket.destroyed) observer.unavailable(failure, exchange);
   try {
-    await exchange.writeRefusal?.(failure);
+    if (isReadOff(exchange.request, failure.status)) await exchange.writeRefusal?.(failure);
   } catch (pageError) {
     observer.unexpected(pageError, exchange);
   }

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { finished } from 'node:stream/promises';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { Failure } from '@eligo/failures';
 import { openPageTokens } from '@eligo/service';
@@ -75,6 +78,19 @@ describe('a page that is refused', () => {
     expect(refused.length).toBeGreaterThan(0);
     expect(refused[0]?.headers.get('retry-after')).toMatch(/^\d+$/);
     expect(await refusalOf(refused[0] as Response)).toBe('rate_limited');
+  });
+
+  test('at a limit is no document where a body is still to come, which is not read off [D14.85]', async () => {
+    stopLimiterClock();
+    await Promise.all(Array.from({ length: 160 }, () => fetch(`${url}/pay/x`)));
+    const sent = request(`${url}/pay/x`, { method: 'GET', agent: false, headers: { 'transfer-encoding': 'chunked' } });
+    sent.on('error', () => undefined);
+    const answered = once(sent, 'response') as Promise<[IncomingMessage]>;
+    sent.write('x'.repeat(1_000));
+    const [reply] = await answered;
+    expect([reply.statusCode, reply.headers.connection]).toEqual([429, 'close']);
+    await finished(reply.resume());
+    sent.destroy();
   });
 
   test('is the page all the same where only its look at the session failed [D14.228]', async () => {

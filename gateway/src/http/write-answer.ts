@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { limits } from '@eligo/contract';
 import { type Failure, failureAnswer } from '@eligo/failures';
 import { isSmall } from './read-body.ts';
@@ -95,10 +95,17 @@ export function writeFailure(
   const { status, body } = failureAnswer(failure);
   const list = [...extra, ...refusalHeaders(failure)];
   const text = JSON.stringify(body);
-  const isLimit = status === 429 || status === 503;
-  const readOffBytes = isLimit ? mostReadOffAtLimit : limits.bodyBytes;
-  if (response.req.complete || isSmall(response.req, readOffBytes)) writeJson(response, status, text, requestId, list);
-  else cutOff(response, status, text, requestId, list, isLimit ? 'leave' : 'read off');
+  if (isReadOff(response.req, status)) writeJson(response, status, text, requestId, list);
+  else cutOff(response, status, text, requestId, list, isLimit(status) ? 'leave' : 'read off');
+}
+
+/** Whether what is left of a request's body is read off behind a refusal of this status, so that its connection takes the next request. */
+export function isReadOff(request: IncomingMessage, status: number): boolean {
+  return request.complete || isSmall(request, isLimit(status) ? mostReadOffAtLimit : limits.bodyBytes);
+}
+
+function isLimit(status: number): boolean {
+  return status === 429 || status === 503;
 }
 
 /** The headers that a refusal adds, whatever it is written as. */
