@@ -2,7 +2,7 @@ import type { PageAuthentication } from '@eligo/contract';
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { FromBank } from '../fields/protocol.ts';
 import type { Language, Strings } from './strings.ts';
-import { loadStripe } from './stripe-js.ts';
+import { loadStripeInTime } from './stripe-js.ts';
 
 /**
  * The bank of a card asks the shopper to confirm the payment: in Stripe's own window, or in a frame of the sandbox's bank. Whatever the browser learns of it,
@@ -84,7 +84,7 @@ function StripeWindow(given: {
   done.current = onDone;
   const open = useCallback(() => {
     setState('open');
-    loadStripe(key, account)
+    loadStripeInTime(key, account)
       .then((stripe) => stripe.handleNextAction({ clientSecret }))
       .then(
         () => {

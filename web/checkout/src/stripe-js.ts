@@ -47,6 +47,14 @@ export function loadStripe(publishableKey: string, account: string | null): Prom
   return loading;
 }
 
+/** The same for who cannot wait: a script that hangs says nothing at all. */
+export function loadStripeInTime(publishableKey: string, account: string | null): Promise<Stripe> {
+  const isLate = new Promise<never>((_resolve, reject) => {
+    setTimeout(() => reject(new Error('Stripe.js did not load in time')), loadWithinMs);
+  });
+  return Promise.race([loadStripe(publishableKey, account), isLate]);
+}
+
 function loadScript(): Promise<MakeStripe> {
   const made = () => (globalThis as { Stripe?: MakeStripe }).Stripe;
   const present = made();
@@ -54,20 +62,15 @@ function loadScript(): Promise<MakeStripe> {
   return new Promise((resolve, reject) => {
     const script = document.createElement('script');
     script.src = stripeScriptUrl;
-    const fail = (why: string) => {
-      clearTimeout(timer);
-      script.remove();
-      reject(new Error(why));
-    };
-    // One that hangs says nothing at all.
-    const timer = setTimeout(() => fail('Stripe.js did not load in time'), loadWithinMs);
     script.addEventListener('load', () => {
       const make = made();
-      if (make === undefined) return fail('Stripe.js is not there');
-      clearTimeout(timer);
-      resolve(make);
+      if (make === undefined) reject(new Error('Stripe.js is not there'));
+      else resolve(make);
     });
-    script.addEventListener('error', () => fail('Stripe.js did not load'));
+    script.addEventListener('error', () => {
+      script.remove();
+      reject(new Error('Stripe.js did not load'));
+    });
     document.head.append(script);
   });
 }

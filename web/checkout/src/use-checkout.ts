@@ -113,7 +113,8 @@ export function useCheckout(): Checkout {
         }
         setOffline(error.code === 'unreachable');
         if (error.code !== 'unreachable') refused++;
-        if (refused >= looksRefused && known.current === undefined) setRefusal(error.code);
+        // The first one stays: each is told to a screen reader, and the text is the same.
+        if (refused >= looksRefused && known.current === undefined) setRefusal((told) => told ?? error.code);
       }
       await pause(pollEveryMs);
     }
