@@ -70,10 +70,14 @@ export function endedPageTests(place: () => Place): void {
       await tab.page.goto(url);
       await tab.says('This page could not be loaded');
       await tab.inspect('not-loaded-desktop');
+      isAway = false;
+      await tab.says('Pay $117.73');
+      isAway = true;
+      await tab.page.goto(url);
+      await tab.says('This page could not be loaded');
       const again = tab.page.waitForRequest(url);
       await tab.page.getByRole('button', { name: 'Try again' }).click();
       await again;
-      await tab.says('This page could not be loaded');
       isAway = false;
       await tab.says('Pay $117.73');
       await tab.context.unrouteAll();

@@ -165,6 +165,8 @@ export function lostAnswerTests(stack: () => Stack): void {
 // Has the page look for changes, as when its connection is back. Answers what has the answer arrive at the page that was true when it asked.
 async function holdLook(page: Page): Promise<() => Promise<void>> {
   const held = Promise.withResolvers<{ route: Route; response: APIResponse }>();
+  // The page gives up a request that takes longer than 15 s, which the test may.
+  await page.evaluate('AbortSignal.timeout = () => new AbortController().signal');
   await page.route('**/session', async (route) => held.resolve({ route, response: await route.fetch() }), { times: 1 });
   await page.evaluate("dispatchEvent(new Event('online'))");
   const { route, response } = await held.promise;

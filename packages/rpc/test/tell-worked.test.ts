@@ -55,20 +55,26 @@ test.each([
   const [hasBegun, wasLeft, mayEnd, isTold] = [signalled(), signalled(), signalled(), signalled()];
   const slow: Implementation<ProbeService> = {
     ...implementation,
-    echo: async () => {
+    echo: async ({ text }) => {
+      if (text === 'first') return {};
       hasBegun.resolve();
       await mayEnd.promise;
       return {};
     },
   };
+  let isConnected = false;
   const tellWorked = () => (ms: number) => {
+    if (!isConnected) return;
     told.push(ms);
     isTold.resolve();
   };
-  const observer = { finished: () => wasLeft.resolve() };
+  const observer = { finished: () => isConnected && wasLeft.resolve() };
   const { probe } = await served({ workedMs: 1.5, tellWorked }, { implementation: slow, observer });
+  // So that the time is the call's alone.
+  await probe.echo({ text: 'first' }, byGateway());
+  isConnected = true;
   const leaving = new AbortController();
-  const timeoutMs = code === Code.DeadlineExceeded ? 300 : 30_000;
+  const timeoutMs = code === Code.DeadlineExceeded ? 2_000 : 30_000;
   const ended = probe.echo({}, { ...byGateway(), signal: leaving.signal, timeoutMs }).catch((error) => error);
   await hasBegun.promise;
   if (code === Code.Canceled) leaving.abort();

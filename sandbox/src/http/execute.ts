@@ -54,6 +54,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
   const running = new Set<string>();
   const orphans = new Set<NodeJS.Timeout>();
   const delays = new Set<() => void>();
+  let isStopped = false;
 
   async function run(request: Request): Promise<Answer | undefined> {
     const fault = parts.faults.take(request.route.call);
@@ -144,6 +145,8 @@ export function createExecutor(parts: ExecutorParts): Executor {
   }
 
   function delay(ms: number): Promise<void> {
+    // What was begun before ends without the delay.
+    if (isStopped) return Promise.resolve();
     return new Promise((resolve) => {
       const end = () => {
         clearTimeout(timer);
@@ -156,6 +159,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
   }
 
   function stop(): void {
+    isStopped = true;
     for (const timer of orphans) clearTimeout(timer);
     for (const end of delays) end();
   }
