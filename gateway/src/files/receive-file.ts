@@ -148,7 +148,7 @@ async function storeParts(
   return { type, sizeBytes };
 }
 
-/** Most files are photos and receipts of one part, and many of a few kilobytes. */
+/** A file of a few kilobytes takes no buffer of a whole part. */
 const smallBytes = 65_536;
 
 // Each part is valid until the next one is asked for. A buffer for each part has the garbage collected after every other upload, which takes longer than the copy.
