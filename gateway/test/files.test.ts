@@ -246,17 +246,25 @@ describe('an upload', () => {
 
   test('of a hundred at once each ends as a whole file or a 429 that says when to come again [D14.126]', async () => {
     const content = Buffer.concat([pdf, randomBytes(1_500_000)]);
-    const answers = await Promise.all(Array.from({ length: 100 }, () => upload([purpose, filePart(content)])));
+    const key = await newKey();
+    const answers = await Promise.all(Array.from({ length: 100 }, () => upload([purpose, filePart(content)], { key })));
     const taken = answers.filter(({ status }) => status === 200);
     expect(taken.length).toBeGreaterThan(0);
     const refused = answers.filter((answer) => !taken.includes(answer));
-    expect(refused.every(({ headers }) => headers.get('retry-after') === '1')).toBe(true);
+    expect(refused.every(({ headers }) => Number(headers.get('retry-after')) >= 1)).toBe(true);
     expect(refused.map(({ status }) => status)).toContain(429);
     // 503: a busy machine had no connection to the database within two seconds.
     for (const { status } of refused) expect([429, 503]).toContain(status);
     expect(refused.filter(({ status }) => status === 503).length).toBeLessThan(10);
     for (const reply of taken) {
-      const got = await download(fileOf(reply).file_id);
+      // Once the account may move as much again.
+      const got = await waitUntil(
+        async () => {
+          const asked = await download(fileOf(reply).file_id, key);
+          return asked.status === 429 ? undefined : asked;
+        },
+        { what: 'a download within the limit' },
+      );
       expect(Buffer.from(await got.arrayBuffer()).equals(content)).toBe(true);
     }
   });
