@@ -1,6 +1,6 @@
 import { withTx } from '@eligo/postgres';
 import { firstTurn } from '@eligo/service';
-import { seededAccount, seededId } from '@eligo/testkit';
+import { seededAccount, seededId, vacuumDeleted } from '@eligo/testkit';
 import { expect } from 'vitest';
 import { createTestPayout } from '../src/actions/create-test-payout.ts';
 import { lookAtPayout } from '../src/actions/look-at-payout.ts';
@@ -124,7 +124,8 @@ async function reportDays(database: Fixture['service']['database']): Promise<voi
 }
 
 // What is due later is not looked through, however much it is.
-async function findWhileNothingIsDue({ admin, service: { database } }: Fixture): Promise<void> {
+async function findWhileNothingIsDue(on: Fixture): Promise<void> {
+  const { database } = on.service;
   const places = [
     ['ledger_feeds', 'next_read_at'],
     ['ledger_entries', 'post_at'],
@@ -133,9 +134,12 @@ async function findWhileNothingIsDue({ admin, service: { database } }: Fixture):
     ['disputes', 'next_check_at'],
   ];
   for (const [table, column] of places) {
-    await admin(`update refunds.${table} set ${column} = now() + interval '1 day' where ${column} is not null`);
-    await admin(`vacuum refunds.${table}`);
+    await on.admin(`update refunds.${table} set ${column} = now() + interval '1 day' where ${column} is not null`);
   }
+  await vacuumDeleted(
+    on,
+    places.map(([table]) => `refunds.${table}`),
+  );
   for (const list of [feeds.dueFeeds, payouts.duePayouts, dueDisputes]) expect(await list(database, 10)).toEqual([]);
   for (const turns of [dueEntries, movements.dueMovements]) {
     expect((await turns(database, firstTurn, 10)).due).toEqual([]);
