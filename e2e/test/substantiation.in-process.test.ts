@@ -84,7 +84,7 @@ describe('HSA and FSA cards in live mode', () => {
         { withinMs: 40_000, what: 'books that agree with the list' },
       );
       const changed = `update refunds.processor_transactions set fee_cents = fee_cents + 1
-        where ctid = (select ctid from refunds.processor_transactions where not test_mode limit 1) returning id`;
+        where id = (select id from refunds.processor_transactions where not test_mode limit 1) returning id`;
       const [row] = await eligo.database.admin<{ id: string }>(changed);
       expect((await checkProcessor(database, processors)).faults).toEqual([
         expect.objectContaining({ fault: 'movement_stored_differently', test_mode: false, id: row?.id }),
