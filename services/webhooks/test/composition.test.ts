@@ -94,7 +94,10 @@ async function build(environment: Readonly<Record<string, string>>): Promise<Ser
 
 function register(service: Service, scope: Scope, url: string) {
   const webhooks = client(WebhooksService, inProcessTransport(service.server), gateway);
-  return webhooks.createEndpoint({ url, events: ['refund.created'] }, { caller: gateway.callerFor(scope) });
+  return webhooks.createEndpoint(
+    { url, events: ['refund.created'] },
+    { caller: gateway.callerFor(scope), timeoutMs: 30_000 },
+  );
 }
 
 function newKeyring(): string {

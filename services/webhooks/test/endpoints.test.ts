@@ -42,7 +42,7 @@ afterAll(async () => {
   await on.close();
 });
 
-const as = (scope: Scope) => ({ caller: gateway.callerFor(scope) });
+const as = (scope: Scope) => ({ caller: gateway.callerFor(scope), timeoutMs: 30_000 });
 const ids = (list: { webhooks: { webhookId: string }[] }) => list.webhooks.map(({ webhookId }) => webhookId);
 
 describe('an endpoint', () => {

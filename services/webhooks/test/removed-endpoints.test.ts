@@ -109,13 +109,13 @@ describe.each(['handed over', 'claimed'] as const)('what a worker has in hand, %
     const [refused, ...others] = held.splice(0);
     refused?.writeHead(status).end();
     await waitUntil(async () => (await rowsOf(on, 'endpoints', scope))[0]?.status === 'disabled');
-    const sent = shop.received.length;
     // Only a 410 is known before it is recorded.
-    if (status === 410) expect(sent).toBe(inFlight);
+    if (status === 410) expect(shop.received.length).toBe(inFlight);
     shop.answerWith((_request, response) => void response.end());
     for (const response of [...others, ...held]) response.end();
     await on.worker.idle();
-    expect(shop.received.length).toBeLessThanOrEqual(sent + inFlight);
+    // A commit can be seen before the worker knows of it, which may have sent some more by then.
+    expect(shop.received.length).toBeLessThan(planned / 2);
     await on.worker.sweep();
     await on.worker.idle();
     await exhaustAll();
