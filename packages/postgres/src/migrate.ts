@@ -116,20 +116,23 @@ function pendingOf(migrations: readonly Migration[], history: ReadonlyMap<string
   return pending;
 }
 
-// Repeats work that did not get its locks, and lets the queries behind it pass in between.
+// Repeats work that did not get its locks, or that a deadlock with a running query has ended, and lets the queries behind it pass in between.
 async function withLocks(options: MigrateOptions, what: string, work: () => Promise<void>): Promise<void> {
   const attempts = options.lockAttempts ?? 10;
   for (let attempt = 1; ; attempt++) {
     try {
       return await work();
     } catch (error) {
-      if (sqlState(error) !== '55P03' || attempt >= attempts) {
+      if (!lockStates.has(sqlState(error)) || attempt >= attempts) {
         throw new Error(`${what}: ${error instanceof Error ? error.message : 'failed'}`, { cause: error });
       }
       await new Promise((resolve) => setTimeout(resolve, 50 * 2 ** Math.min(attempt, 5)));
     }
   }
 }
+
+/** lock_not_available, deadlock_detected. */
+const lockStates = new Set<string | undefined>(['55P03', '40P01']);
 
 async function apply(client: pg.Client, migration: Migration, options: MigrateOptions): Promise<void> {
   if (migration.noTransaction) await applyOutsideTransaction(client, migration, options);

@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { waitUntil } from '@eligo/testkit';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { dumpSchema, type MigrateOptions, migrate } from '../src/index.ts';
@@ -202,6 +203,23 @@ test('who waits for a table lets the queries behind it pass, and tries again', a
   await reader.query('commit');
   expect((await migrating).applied).toEqual(['made/0002_b.sql']);
   await reader.end();
+});
+
+test('tries again when a deadlock with a running query has ended it', async () => {
+  await files({ '0001_a.sql': 'create table a (x int); create table b (x int);' });
+  await run();
+  const writer = new pg.Client(on.adminUrl);
+  await writer.connect();
+  // The other one looks for the deadlock first.
+  await writer.query("set deadlock_timeout = '1 h'");
+  await writer.query(`begin; insert into ${schema}.b values (1)`);
+  await files({ '0002_c.sql': 'alter table a add column y int; alter table b add column y int;' });
+  const migrating = run({ lockTimeoutMs: 30_000, lockAttempts: 3 });
+  const waits = "select 1 from pg_stat_activity where application_name = $1 and wait_event_type = 'Lock'";
+  await waitUntil(async () => (await on.admin(waits, [`migrate ${schema}`])).length === 1);
+  await writer.query(`insert into ${schema}.a values (1); commit`);
+  expect((await migrating).applied).toEqual(['made/0002_c.sql']);
+  await writer.end();
 });
 
 test('gives up when it does not get its lock', async () => {
