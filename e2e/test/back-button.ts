@@ -76,11 +76,14 @@ export function backButtonTests(stack: () => Stack): void {
       const { id, url } = await newSession(eligibleOnly());
       const tab = await comeFromCart(browser, url);
       await tab.type('health', numbers.hsa);
+      // Or the page is gone before a slow machine has shown it again.
+      await tab.stays(shopUrl);
       await tab.pay();
       await tab.says('You are going back to');
       // As a browser says that has kept the page, and shows it again.
       await tab.page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))");
       await tab.page.getByText('You are going back to').waitFor({ state: 'detached' });
+      await tab.page.unrouteAll();
       await tab.page.locator('main a.button').click();
       await tab.page.waitForURL(`${shopUrl}/done?session=${id}`);
       await back(tab, url);

@@ -32,7 +32,7 @@ describe('confirms under fire, split', () => {
     expect(report.fullDisks).toBeGreaterThanOrEqual(least);
     expect(report.lostStreams).toBeGreaterThanOrEqual(least);
     // A lease of 4 s, after which an attempt that was not sent is given up in 3 s, and the longest pause between two checks, 10 s.
-    expect(report.settledMs).toBeLessThan(15_000);
+    expect(report.settledMs - report.recoveredMs).toBeLessThan(15_000);
   }, 900_000);
 });
 

@@ -6,7 +6,7 @@ import { runRolling } from '../src/rolling/run-rolling.ts';
 export const twoOfSome = { gateway: 2, catalog: 2 };
 
 /** How long a stopping gateway serves on: many times what the load balancer needs to notice. */
-export const drainDelay = { ELIGO_DRAIN_DELAY_MS: '500' };
+export const drainDelay = { ELIGO_DRAIN_DELAY_MS: '3000' };
 
 /** A restart of one replica after the other, behind a load balancer that follows `/readyz`. */
 export function describeRolling(started: () => Constellation): void {

@@ -30,7 +30,7 @@ describe('each part of Eligo in a process of its own', () => {
   }, 60_000);
 
   describeMainPath(() => eligo);
-  describeConfirmTable(() => eligo, 2);
+  describeConfirmTable(() => eligo);
   describeTraces(() => ({ eligo, collector }));
   describeLetterDecisions(() => eligo);
   // The gateway refuses most bad input, and it is the same code as in one process.

@@ -15,7 +15,7 @@ const stack = await startStack({
   port: await freePort(),
   split: true,
   replicas: Object.fromEntries(componentNames.map((name) => [name, 2])),
-  environment: { PATH: process.env.PATH, HOME: process.env.HOME, LOG_LEVEL: 'warn', ELIGO_DRAIN_DELAY_MS: '500' },
+  environment: { PATH: process.env.PATH, HOME: process.env.HOME, LOG_LEVEL: 'warn', ELIGO_DRAIN_DELAY_MS: '3000' },
   longestRestartDelayMs: 400,
   onTrouble: (text) => process.stderr.write(`eligo: ${text}\n`),
 }).catch((error: unknown) => {

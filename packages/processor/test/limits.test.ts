@@ -41,7 +41,7 @@ describe('time', () => {
     );
     const port = openPort(url).of(scope);
     const startedMs = performance.now();
-    expect(await port.retrieveIntent('pi_1', { timeoutMs: 300 })).toMatchObject({
+    expect(await port.retrieveIntent('pi_1', { timeoutMs: 2_000 })).toMatchObject({
       kind: 'unknown',
       reason: 'timeout',
       mayHaveHappened: true,

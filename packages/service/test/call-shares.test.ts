@@ -33,7 +33,7 @@ test('a service tells a caller that asks for how long it and those that it calle
     takeTurn(CheckoutService.method.getSession, callOf('facct_1', 100), isMeasured);
   const work = async () => {
     // As a call to another service does.
-    meter.tellWorked()?.(30);
+    meter.tellWorked()?.(30_000);
     await workFor(20);
   };
   const unmeasured = turnOf(false);
@@ -41,9 +41,9 @@ test('a service tells a caller that asks for how long it and those that it calle
   expect(unmeasured?.workedMs).toBeUndefined();
   const measured = turnOf(true);
   await measured?.run(work);
-  expect(measured?.workedMs?.()).toBeGreaterThanOrEqual(30 + 19);
+  expect(measured?.workedMs?.()).toBeGreaterThanOrEqual(30_000 + 19);
   // What others worked counts at the caller, and in no budget here.
-  expect(Math.max(0, ...budgets.charge.mock.calls.map(([, tookMs]) => tookMs))).toBeLessThan(30);
+  expect(Math.max(0, ...budgets.charge.mock.calls.map(([, tookMs]) => tookMs))).toBeLessThan(30_000);
 });
 
 test('what other processes work for a request counts towards the budgets of its account, and is worked time that refills them [D14.249]', async () => {
