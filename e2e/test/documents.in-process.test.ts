@@ -60,7 +60,8 @@ it('the tour of the README, pasted, prints what it says, and the samples of docs
   // The receiver of the tour holds the pipes, too, and what the shell wrote may be read after its exit.
   shell.once('exit', () => killGroup(shell.pid));
   shell.once('close', () => (ended = true));
-  const received = () => [...out.matchAll(/^genuine (\S+) fevt_/gm)].map(([, type]) => type ?? '').sort();
+  // A delivery can be printed behind what `curl` has printed, whose line ends a moment later.
+  const received = () => [...out.matchAll(/genuine (\S+) fevt_/g)].map(([, type]) => type ?? '').sort();
   try {
     shell.stdin.write(`${blocks.slice(0, last).join('\n')}\n`);
     const promised = /`genuine` and:\n\n((?: {4}\S.*\n)+)/.exec(page('README.md'))?.[1]?.trim().split(/\s+/) ?? [];
@@ -84,7 +85,7 @@ it('the tour of the README, pasted, prints what it says, and the samples of docs
   expect(out).toMatch(/^Blood pressure monitor$/m);
   expect(out).toContain("rationale: 'Set on the product by the partner.'");
   // A subscription that renews three times, is declined, dunned, mended and canceled on a test clock.
-  expect(out.replace(/^(genuine|FORGED) .*\n/gm, '')).toMatch(
+  expect(out.replace(/(genuine|FORGED) \S+ fevt_\S+\n/g, '')).toMatch(
     /^ready\n4\nactive\nready\npast_due\nactive\nactive\nready\ncanceled\npaid$/m,
   );
   expect(out).toMatch(/^2030-01-31T00:00:00.000Z\n2030-02-28T00:00:00.000Z$/m);
