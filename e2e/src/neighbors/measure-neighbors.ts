@@ -129,7 +129,7 @@ async function processorTimes(eligo: Constellation) {
     ({ name, pid }, at, all) => name !== 'sandbox' && all.findIndex((other) => other.pid === pid) === at,
   );
   const backends = await eligo.database.admin<{ pid: number }>(
-    'select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+    "select pid from pg_stat_activity where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()",
   );
   return { process: sumOfMs(stack), postgres: sumOfMs(backends), waited: sumOfMs(stack, processorWaitMsOf) };
 }
