@@ -1,4 +1,5 @@
 import type { Database } from '@eligo/postgres';
+import { within } from '@eligo/values';
 import type { EventConnection } from './connection.ts';
 import { outboxLag } from './outbox.ts';
 import { findStream } from './streams.ts';
@@ -19,7 +20,10 @@ export async function checkEvents(connection: EventConnection, service: string, 
     throw new EventsUnavailable(problem === undefined ? 'NATS is disconnected' : `NATS is disconnected: ${problem}`);
   }
   // A stream that is missing is made by the relay.
-  const [, { oldestMs }] = await Promise.all([beforeLong(findStream(connection, service)), outboxLag(database)]);
+  const [, { oldestMs }] = await Promise.all([
+    within(answerMs, () => findStream(connection, service), isSilent),
+    outboxLag(database),
+  ]);
   if (oldestMs > longestWaitMs) throw new EventsUnavailable('Events are not published');
 }
 
@@ -27,11 +31,4 @@ export async function checkEvents(connection: EventConnection, service: string, 
 const longestWaitMs = 15_000;
 const answerMs = 1_000;
 
-async function beforeLong<Result>(work: Promise<Result>): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    // What has arrived is read first: this process may have been busy for as long.
-    timer = setTimeout(() => setImmediate(() => reject(new EventsUnavailable('JetStream does not answer'))), answerMs);
-  });
-  return Promise.race([work, late]).finally(() => clearTimeout(timer));
-}
+const isSilent = () => new EventsUnavailable('JetStream does not answer');

@@ -1,4 +1,5 @@
 import type { Session } from '@eligo/postgres';
+import { within } from '@eligo/values';
 
 /** Proves that this process's relay leads; throws `LeadershipLost` if it perhaps leads no more. */
 export interface Leads {
@@ -61,15 +62,9 @@ const PROOF_MS = 2_000;
 /** A server under load answers within some hundred milliseconds; a mistake costs the relay a new session. */
 const ANSWER_MS = 2_000;
 
-async function answersInTime(session: Session): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    // What has arrived is read first: this process may have been busy for as long.
-    timer = setTimeout(() => setImmediate(() => resolve(false)), ANSWER_MS);
-  });
-  const answer = session.query('select 1').then(
+function answersInTime(session: Session): Promise<boolean> {
+  return within(ANSWER_MS, () => session.query('select 1')).then(
     () => true,
     () => false,
   );
-  return Promise.race([answer, late]).finally(() => clearTimeout(timer));
 }

@@ -1,3 +1,5 @@
+import { within } from '@eligo/values';
+
 /** What a component needs to be of use; each check rejects, or stays silent too long, when it is not there. */
 export type ReadinessChecks = Readonly<Record<string, () => Promise<void>>>;
 
@@ -53,18 +55,4 @@ function outcomesOf(checks: ReadinessChecks): Promise<Outcome[]> {
       ),
     ),
   );
-}
-
-/** Rejects when `work` takes longer than `ms`. Its later outcome is ignored. */
-export async function within<Result>(ms: number, work: () => Promise<Result>): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    // What has arrived is read first: this process may have been busy for as long.
-    timer = setTimeout(() => setImmediate(() => reject(new Error(`timed out after ${ms} ms`))), ms);
-  });
-  try {
-    return await Promise.race([work(), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,6 +1,6 @@
+import { within } from '@eligo/values';
 import { collectStartGarbage } from './collect-start-garbage.ts';
 import { EnvironmentProblems } from './environment.ts';
-import { within } from './health.ts';
 import type { Logger } from './logger.ts';
 
 /** What runs in a process until a signal ends it. */

@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { GrpcListener } from '@eligo/rpc/grpc';
+import { within } from '@eligo/values';
 import { type AdminServer, startAdminServer } from './admin-server.ts';
 import type { ServiceAssembly } from './assembly.ts';
 import type { Stoppable } from './event-bus.ts';
-import { checkReadiness, type Readiness, type ReadinessChecks, within } from './health.ts';
+import { checkReadiness, type Readiness, type ReadinessChecks } from './health.ts';
 import { migrationsCurrent } from './migrations-current.ts';
 import { operatorGate } from './operator-gate.ts';
 import { version } from './version.ts';

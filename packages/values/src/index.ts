@@ -27,3 +27,4 @@ export {
 } from './processor-account.ts';
 export { shippingCountriesOf } from './shipping-countries.ts';
 export { IllegalMove, type StateTable, stateTable } from './states.ts';
+export { within } from './within.ts';

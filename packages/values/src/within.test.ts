@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { within } from '../src/health.ts';
+import { within } from './within.ts';
 
 test('an answer that arrived while the process stood still is in time', async () => {
   const server = createServer().listen(0, '127.0.0.1');
