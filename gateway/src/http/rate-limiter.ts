@@ -11,7 +11,7 @@ export interface Allowance {
 }
 
 /** A burst of four seconds' worth (decisions 13). */
-const burstSeconds = 4;
+const burstMs = 4_000;
 /** Keys that may be kept before those that have caught up are looked for. */
 const keysKept = 10_000;
 
@@ -25,7 +25,6 @@ export class RateLimiter {
 
   take(key: string, perSecond: number, nowMs: number): Allowance {
     const gapMs = 1_000 / perSecond;
-    const burstMs = burstSeconds * 1_000;
     const from = Math.max(this.#caughtUpAt.get(key) ?? 0, nowMs);
     const to = from + gapMs;
     const limit = perSecond;
@@ -40,8 +39,7 @@ export class RateLimiter {
         retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)),
       };
     }
-    this.#caughtUpAt.set(key, to);
-    if (this.#caughtUpAt.size > this.#pruneAt) this.#prune(nowMs);
+    this.#set(key, to, nowMs);
     return {
       allowed: true,
       limit,
@@ -51,10 +49,25 @@ export class RateLimiter {
     };
   }
 
+  /** Counts so many at once, also beyond the burst. */
+  add(key: string, perSecond: number, count: number, nowMs: number): void {
+    this.#set(key, Math.max(this.#caughtUpAt.get(key) ?? 0, nowMs) + (count * 1_000) / perSecond, nowMs);
+  }
+
+  /** For how long a key is beyond its burst; not positive where it is within it. */
+  overMs(key: string, nowMs: number): number {
+    return (this.#caughtUpAt.get(key) ?? nowMs) - nowMs - burstMs;
+  }
+
   /** Takes an allowed request back: it is not counted. */
   giveBack(key: string, perSecond: number): void {
     const at = this.#caughtUpAt.get(key);
     if (at !== undefined) this.#caughtUpAt.set(key, at - 1_000 / perSecond);
+  }
+
+  #set(key: string, caughtUpAt: number, nowMs: number): void {
+    this.#caughtUpAt.set(key, caughtUpAt);
+    if (this.#caughtUpAt.size > this.#pruneAt) this.#prune(nowMs);
   }
 
   // What is left has made requests within the last seconds, and none of it may be forgotten: its limit would begin anew. Looking only when there

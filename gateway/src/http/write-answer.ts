@@ -92,9 +92,10 @@ export function writeFailure(
   requestId: string,
   extra: HeaderList = [],
 ): void {
-  const { status, body } = failureAnswer(failure);
-  const list = [...extra, ...refusalHeaders(failure)];
-  const text = JSON.stringify(body);
+  const answer = failureAnswer(failure);
+  const { status } = answer;
+  const list = [...extra, ...refusalHeaders(failure, answer)];
+  const text = JSON.stringify(answer.body);
   if (isReadOff(response.req, status)) writeJson(response, status, text, requestId, list);
   else cutOff(response, status, text, requestId, list, isLimit(status) ? 'leave' : 'read off');
 }
@@ -109,8 +110,7 @@ function isLimit(status: number): boolean {
 }
 
 /** The headers that a refusal adds, whatever it is written as. */
-export function refusalHeaders(failure: Failure): HeaderList {
-  const { status, headers } = failureAnswer(failure);
+export function refusalHeaders(failure: Failure, { status, headers } = failureAnswer(failure)): HeaderList {
   const list = Object.entries(headers).flat();
   if (status === 401) list.push('WWW-Authenticate', 'Bearer');
   // An answer that asks for a retry has Retry-After.
