@@ -10,8 +10,12 @@ export class CommitUnknown extends Error {
   }
 }
 
-/** Whether a transaction that failed with this error may have happened all the same, now or later. */
-export function isCommitUnknown(error: unknown): boolean {
+/** Whether work was refused and its transaction rolled back. Without an answer to COMMIT it may have happened all the same, now or later. */
+export function isRefusal(error: unknown): error is Failure {
+  return error instanceof Failure && !isCommitUnknown(error);
+}
+
+function isCommitUnknown(error: unknown): boolean {
   return error instanceof Error && (error instanceof CommitUnknown || isCommitUnknown(error.cause));
 }
 

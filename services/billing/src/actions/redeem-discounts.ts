@@ -1,6 +1,6 @@
 import { toJson } from '@bufbuild/protobuf';
 import { Failure, type Violation } from '@eligo/failures';
-import { isCommitUnknown, type Scope, type Tx, withTx } from '@eligo/postgres';
+import { isRefusal, type Scope, type Tx, withTx } from '@eligo/postgres';
 import type { ResolvedDiscount } from '@eligo/proto/catalog/v1/catalog';
 import { DiscountSchema } from '@eligo/proto/checkout/v1/checkout';
 import type { Call } from '@eligo/rpc';
@@ -63,8 +63,8 @@ export async function reserveDiscount(
 }
 
 /**
- * Does what is to write a discount that is reserved. Where it is refused, the redemption is released at once, so that a coupon with one redemption left can be sent
- * again. After any other error, and without an answer to COMMIT, the task looks later whether the discount was written.
+ * Writes a reserved discount. A refusal releases its redemption at once, so that the same request can use a coupon with one redemption left. After any other error,
+ * and without an answer to COMMIT, the task checks later whether the discount was written.
  */
 export async function releasingOnRefusal<Result>(
   context: Context,
@@ -76,9 +76,7 @@ export async function releasingOnRefusal<Result>(
   try {
     return await write();
   } catch (error) {
-    if (error instanceof Failure && !isCommitUnknown(error)) {
-      await releaseUnwritten(context, scope, subscriptionId, reserved);
-    }
+    if (isRefusal(error)) await releaseUnwritten(context, scope, subscriptionId, reserved);
     throw error;
   }
 }

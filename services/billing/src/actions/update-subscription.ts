@@ -121,9 +121,8 @@ async function isPresentCode(
   { promoCode }: GivenDiscount,
   replaced: readonly StoredDiscount[],
 ): Promise<boolean> {
-  const [present] = replaced;
-  const { promoCodeId } = present ?? {};
-  if (promoCode === null || promoCodeId === undefined || !isPresentDiscount(replaced, { promoCodeId })) return false;
+  const [{ promoCodeId } = {}, ...others] = replaced;
+  if (promoCode === null || promoCodeId === undefined || others.length > 0) return false;
   const { promoCodes } = await catalog.listPromoCodes({ code: promoCode, page: { limit: mostOfOneName } }, call);
   return promoCodes.some((one) => one.promoCodeId === promoCodeId);
 }

@@ -1,6 +1,6 @@
 import { fromJson, type JsonValue, toJson } from '@bufbuild/protobuf';
 import { Failure } from '@eligo/failures';
-import { type Db, isCommitUnknown, type Scope, type Tx, withTx } from '@eligo/postgres';
+import { type Db, isRefusal, type Scope, type Tx, withTx } from '@eligo/postgres';
 import { CouponSchema, type ResolvedPromoCode } from '@eligo/proto/catalog/v1/catalog';
 import type { Call } from '@eligo/rpc';
 import { cents, newId } from '@eligo/values';
@@ -82,7 +82,7 @@ async function enterPromoCode(context: Context, call: Call, sessionId: string, c
   } catch (error) {
     // Refused before its commit: given back at once, so that a code with one redemption left can be entered again. After any other error, and without an answer to
     // COMMIT, the task looks later whether the discount was written.
-    if (error instanceof Failure && !isCommitUnknown(error)) {
+    if (isRefusal(error)) {
       await runCatalogTask(context, { scope, sessionId: discount.id, kind: 'release_unless_written' }, call);
     }
     throw error;

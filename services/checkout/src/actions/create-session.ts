@@ -4,7 +4,7 @@ import {
   type Database,
   type GroupedReads,
   type GroupedWrites,
-  isCommitUnknown,
+  isRefusal,
   keyInUse,
   openGroupedReads,
   openGroupedWrites,
@@ -172,7 +172,7 @@ async function writeOrGiveBack(context: Context, call: Call, rows: NewSessionRow
     if (!written) await giveBack();
     return written;
   } catch (error) {
-    if (error instanceof Failure && !isCommitUnknown(error)) await giveBack();
+    if (isRefusal(error)) await giveBack();
     throw error;
   }
 }

@@ -90,7 +90,7 @@ export async function readPage(
     isSetUpAnswered: setUpAnswer?.isAnswered === true,
     timeOver: session.expiresAt <= at,
     dueNowCents,
-    healthCardCents: refusesHealthCards ? cents(0) : healthCardCentsOf(session, dueNowCents),
+    healthCardCents: healthCardCentsOf(session, dueNowCents, refusesHealthCards),
     refusesHealthCards,
     trialEnd,
     asksLetterQuestions: awaitsLetters(session) && (await hasUnansweredLetter(database, scope, sessionId)),
@@ -120,7 +120,7 @@ export function completedPage(
     ...{ session, lines, dueNowCents, splitVersion: splitVersionOf(session, now) },
     ...{ paymentInFlight: false, isSetUpAnswered: false, asksLetterQuestions: false, takesPromoCode: false },
     timeOver: session.expiresAt <= now,
-    healthCardCents: refusesHealthCards ? cents(0) : healthCardCentsOf(session, dueNowCents),
+    healthCardCents: healthCardCentsOf(session, dueNowCents, refusesHealthCards),
     refusesHealthCards,
     ...{ trialEnd: null, renewal: undefined, clientSecret: undefined },
     cardFields: cardFieldsOf(processors.findOf(scope)),
@@ -133,8 +133,9 @@ async function asAskedNow(db: Db, scope: Scope, session: Session, at: Date): Pro
   return (await hasLivePlan(db, scope, session.id)) ? session : { ...session, nextAction: null };
 }
 
-function healthCardCentsOf(session: Session, dueNowCents: Cents): Cents {
-  return dueNowCents > 0 && takesHealthCards(session) ? healthPart(dueNowCents, session.amountEligibleCents) : cents(0);
+function healthCardCentsOf(session: Session, dueNowCents: Cents, refusesHealthCards: boolean): Cents {
+  const isTaken = dueNowCents > 0 && takesHealthCards(session) && !refusesHealthCards;
+  return isTaken ? healthPart(dueNowCents, session.amountEligibleCents) : cents(0);
 }
 
 // The secret is read from the processor each time and stored nowhere. Without an answer the page waits and asks again.
