@@ -158,7 +158,7 @@ class CallStream {
   readonly #call: ReturnType<Channel['createCall']>;
   readonly #onReached: () => void;
   readonly #waiting = new Map<number, Waiting>();
-  /** Who is told of the work of calls that were given up, once their handlers have ended: of those of half a second at most. */
+  /** Abandoned calls whose handlers still run, with who is told of their work. A stream takes calls for half a second, so there are few. */
   readonly #abandoned = new Map<number, TellWorked>();
   #lastId = 0;
   #calls: CarriedCall[] = [];
