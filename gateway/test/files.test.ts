@@ -96,7 +96,9 @@ describe('an upload', () => {
   );
 
   test('of 10,000,000 bytes is taken, and one byte more and 10.1 MB are 413, with and without a length [D14.126]', async () => {
-    const largest = Buffer.concat([pdf, randomBytes(10_000_000 - pdf.length)]);
+    // What looks like the end of a part at first lies across chunks now and then.
+    const filling = Buffer.concat([randomBytes(977), Buffer.from('\r\n--')]);
+    const largest = Buffer.concat([pdf, Buffer.alloc(10_000_000 - pdf.length, filling)]);
     const own = await newKey();
     const made = await upload([purpose, filePart(largest)], { key: own });
     expect(fileOf(made)).toMatchObject({ size: 10_000_000 });

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { type FileRecord, limits, parseTime, type RouteBody, screen, violationsOf } from '@eligo/contract';
 import { Failure, type Violation } from '@eligo/failures';
 import { type Database, isCheckViolation, type Scope } from '@eligo/postgres';
-import { newId } from '@eligo/values';
+import { freeBytes, newId } from '@eligo/values';
 import type { z } from 'zod';
 import { joinedChunks } from '../http/joined-chunks.ts';
 import { type FormPart, formHeadersOf, readMultipart } from '../http/multipart.ts';
@@ -155,7 +155,11 @@ const smallBytes = 65_536;
 async function* inParts(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let part = Buffer.allocUnsafeSlow(smallBytes);
   let length = 0;
+  let before: Buffer | undefined;
   for await (const chunk of chunks) {
+    // The first bytes of a chunk come when all of the one before have been copied.
+    if (before !== undefined && before.buffer !== chunk.buffer) freeBytes(before);
+    before = chunk;
     if (part.length < partBytes && length + chunk.length > part.length) {
       const larger = Buffer.allocUnsafeSlow(partBytes);
       part.copy(larger, 0, 0, length);

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Failure, type FailureCode } from '@eligo/failures';
 import { BoundedRequest } from '@eligo/service';
+import { freeBytes } from '@eligo/values';
 
 /** Chunks are held up to the size of a read from a socket. A thousand of them take half a megabyte of memory, whatever they contain. */
 const joinBytes = 65_536;
@@ -37,7 +38,10 @@ export async function* joinedChunks(request: IncomingMessage, { arrived, broken 
   if (held.length > 0) yield join(held);
 }
 
-/** One buffer with the bytes of all; the buffer itself where there is one. */
+/** One buffer with the bytes of all, which are given up; the buffer itself where there is one. */
 export function join(buffers: readonly Buffer[]): Buffer {
-  return buffers.length === 1 && buffers[0] !== undefined ? buffers[0] : Buffer.concat(buffers);
+  if (buffers.length === 1 && buffers[0] !== undefined) return buffers[0];
+  const joined = Buffer.concat(buffers);
+  for (const buffer of buffers) freeBytes(buffer);
+  return joined;
 }

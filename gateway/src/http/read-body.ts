@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { limits } from '@eligo/contract';
 import { Failure } from '@eligo/failures';
+import { freeBytes } from '@eligo/values';
 import type { BodyRoom } from './body-budget.ts';
 import { join, joinedChunks } from './joined-chunks.ts';
 
@@ -27,7 +28,9 @@ export async function readBody(
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw new Failure('unsupported_media_type');
   const held = hold?.(bytes.length);
   if (held !== undefined) await held;
-  return parseJson(bytes);
+  const parsed = parseJson(bytes);
+  freeBytes(bytes);
+  return parsed;
 }
 
 /** Whether the declared length of a request body is within these bytes: the rest of it is read and dropped; of a larger one, the connection is closed. */

@@ -1,4 +1,8 @@
 import { Socket } from 'node:net';
+import { freeBytes } from '@eligo/values';
+
+/** Of messages that carry a part of a file, or a page of a large write. */
+const largeBytes = 65_536;
 
 /**
  * A socket that sends what is written in one turn at once. The driver flushes after each statement; BEGIN and those that a transaction sends without
@@ -23,6 +27,11 @@ export class GatheringSocket extends Socket {
   // Other messages of the driver have no bracket.
   override write(...given: unknown[]): boolean {
     this.#gather();
+    const [message] = given;
+    // The driver makes a buffer for each message and keeps none.
+    if (given.length === 1 && message instanceof Uint8Array && message.byteLength >= largeBytes) {
+      return super.write(message, () => freeBytes(message));
+    }
     return Reflect.apply(super.write, this, given);
   }
 

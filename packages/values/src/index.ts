@@ -6,6 +6,7 @@ export { type DiscountedLine, type Discounting, isRestricted, takeDiscounts } fr
 export { eligibilityInWords } from './eligibility-in-words.ts';
 export { escapedHtml } from './escaped-html.ts';
 export { evidenceFileFields, type FileType, fileTypes, isFileType, mediaTypes } from './evidence-files.ts';
+export { freeBytes } from './free-bytes.ts';
 export { given, present } from './given.ts';
 export { type IdKind, type IdSource, idBodies, idKindOf, idPrefixes, isId, newId, timeOfId } from './ids.ts';
 export {
