@@ -49,6 +49,8 @@ describe('a page that is refused', () => {
       ['/buy/x', 404, 'payment_link_not_found'],
       ['/pay/x', 404, 'checkout_session_not_found'],
       ['/invoice/x', 404, 'invoice_not_found'],
+      ['/invoice/x/document.html', 404, 'invoice_not_found'],
+      ['/invoice/x/document.pdf', 404, 'invoice_not_found'],
     ] as const) {
       const reply = await fetch(`${url}${path}`);
       expect([path, reply.status, reply.headers.get('link')]).toEqual([path, status, null]);
@@ -58,10 +60,10 @@ describe('a page that is refused', () => {
     expect(stack.log.some((line) => line.includes('"code":"payment_link_inactive"'))).toBe(true);
   });
 
-  test('has its script and style beside it, under a link as elsewhere [D14.85]', async () => {
-    const html = await (await fetch(`${url}/buy/x`)).text();
-    const [script = ''] = /assets\/[^"]+\.js/.exec(html) ?? [];
-    const asset = await fetch(`${url}/buy/${script}`);
+  test.each(['/buy/x', '/invoice/x/document.pdf'])('has its script and style beside it: %s [D14.85]', async (path) => {
+    const page = new URL(path, url);
+    const [script = ''] = /[^"]*assets\/[^"]+\.js/.exec(await (await fetch(page)).text()) ?? [];
+    const asset = await fetch(new URL(script, page));
     expect([asset.status, asset.headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8']);
   });
 

@@ -66,8 +66,9 @@ export function checkoutPageRoutes(parts: CheckoutPageParts): PublicRoute[] {
       ...{ id: 'invoice_page', path: '/invoice', tokens: invoiceTokens, calls: invoiceCalls },
       ...{ missing: 'invoice_not_found', actions: paymentActions },
     }),
+    assetRoute(parts, 'invoice_page.document_asset', '/invoice/:token'),
     ...(['html', 'pdf'] as const).map((format) =>
-      route(
+      documentRoute(
         parts,
         `invoice_page.${format}`,
         `/invoice/:token/document.${format}`,
@@ -125,7 +126,7 @@ function route(
   };
 }
 
-// A shopper reads what the document of a page is refused with: in their language, and not as JSON.
+// A shopper reads what a page or a document is refused with: in their language, and not as JSON.
 function documentRoute(
   parts: CheckoutPageParts,
   id: string,
@@ -214,21 +215,21 @@ async function answerCall<Calls>(
 ): Promise<PageView | undefined> {
   const { accountId, testMode } = subject;
   limits.takeFromSession(subject.id, 'request');
-  return here.neighbors.during(subject, async () => {
-    if (limit !== undefined) {
-      limits.takeFromAddress(request, limit);
-      limits.takeFromSession(subject.id, limit);
-    }
-    const account = await accountOf(subject);
-    if (account === undefined) return undefined;
-    // With which cards the account may charge in live mode: the page shows them, and a payment goes by them.
-    const scopes = ['checkout_sessions_read', 'checkout_sessions_write'];
-    const caller = callerFor({ accountId, testMode, ...account.caller, scopes });
-    const body = methods.includes('POST') ? await readPageBody(request, bodies, accountId) : undefined;
-    const mayPay = () => limits.allowsPayment(request, subject.id);
-    const page = { subject, shop: account.shop, call: { caller, requestId, traceparent } };
-    return here.meter.run(workOf(subject), () => answer(calls, page, body, mayPay));
-  });
+  if (limit !== undefined) {
+    limits.takeFromAddress(request, limit);
+    limits.takeFromSession(subject.id, limit);
+  }
+  const account = await accountOf(subject);
+  if (account === undefined) return undefined;
+  // With which cards the account may charge in live mode: the page shows them, and a payment goes by them.
+  const scopes = ['checkout_sessions_read', 'checkout_sessions_write'];
+  const caller = callerFor({ accountId, testMode, ...account.caller, scopes });
+  // While a body comes, the account waits for nothing.
+  const body = methods.includes('POST') ? await readPageBody(request, bodies, accountId) : undefined;
+  const mayPay = () => limits.allowsPayment(request, subject.id);
+  const page = { subject, shop: account.shop, call: { caller, requestId, traceparent } };
+  const work = () => answer(calls, page, body, mayPay);
+  return here.neighbors.during(subject, () => here.meter.run(workOf(subject), work));
 }
 
 function workOf({ accountId, testMode }: PageSubject): MeteredWork {
