@@ -61,6 +61,15 @@ describe('HTTP by hand', () => {
     expect(await exchange(`${head}Content-Length: ${limits.bodyBytes + 1}\r\n\r\n`)).toContain('HTTP/1.1 413 ');
   });
 
+  test.each(['application/json', 'multipart/form-data; boundary=b'])(
+    'a body of %s without a key is refused before any of it has come [D14.136]',
+    async (type) => {
+      const head = 'POST /v1/files HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer fsk_test_none\r\n';
+      const text = await exchange(`${head}Content-Type: ${type}\r\nContent-Length: 1000000\r\n\r\n`);
+      expect(text).toContain('HTTP/1.1 401 ');
+    },
+  );
+
   const json = `{"name":"${'x'.repeat(2_000)}"}`;
   const file = `--b\r\nContent-Disposition: form-data; name=file; filename=a\r\n\r\n%PDF-1.4${'x'.repeat(2_000)}\r\n--b--\r\n`;
   test.each([

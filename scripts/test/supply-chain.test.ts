@@ -93,12 +93,24 @@ it.each([
     [expect.stringMatching(/^The packages were not audited: 405 .* Run this command with a registry that/)],
   ],
   ['knows no vulnerability', 200, '{}', []],
+  [
+    'knows one of a package that runs',
+    200,
+    JSON.stringify({
+      pg: [{ id: 1, title: 'x', url: 'https://vulnerable.example', severity: 'high', vulnerable_versions: '*' }],
+    }),
+    expect.arrayContaining(['pg has a known vulnerability (high); npm audit tells more']),
+  ],
 ])(
   'a release against a registry that %s is told so',
   async (_, status, body, findings) => {
     const registry = createServer((request, response) => {
       request.resume();
-      response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+      // npm asks which versions there are of what is vulnerable, and of what depends on it.
+      const name = decodeURIComponent((request.url ?? '').slice(1));
+      const known = { name, 'dist-tags': { latest: '1.0.0' }, versions: { '1.0.0': { name, version: '1.0.0' } } };
+      const answer = request.method === 'GET' ? JSON.stringify(known) : body;
+      response.writeHead(status, { 'content-type': 'application/json' }).end(answer);
     });
     await once(registry.listen(0, '127.0.0.1'), 'listening');
     onTestFinished(() => void registry.close());

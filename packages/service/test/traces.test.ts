@@ -1,8 +1,9 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createLogger, openTracing, traceWork } from '../src/index.ts';
-import { logLines } from './support.ts';
+import { createLogger, openTracing, readEnvironment, traceWork } from '../src/index.ts';
+import { readServiceSettings } from '../src/service-settings.ts';
+import { catalogEnvironment, logLines } from './support.ts';
 
 interface OtlpSpan {
   traceId: string;
@@ -89,6 +90,20 @@ test('a statement and a call to the processor are spans of the work that made th
   const [call, work] = spans;
   expect(call).toMatchObject({ kind: 3, traceId: work?.traceId, parentSpanId: work?.spanId });
   expect(BigInt(call?.endTimeUnixNano ?? 0) - BigInt(call?.startTimeUnixNano ?? 0)).toBe(20_000_000n);
+});
+
+test('the share of traces is a setting, and all of them by default [D14.221]', () => {
+  const read = (given: object) =>
+    readEnvironment({ ...catalogEnvironment('postgres://a:b@h/d'), ...given }, (env) =>
+      readServiceSettings(env, 'catalog'),
+    ).traceRatio;
+  expect(['0', '0.25', '1'].map((share) => read({ OTEL_TRACES_SAMPLER_ARG: share }))).toEqual([0, 0.25, 1]);
+  expect(read({})).toBe(1);
+  for (const wrong of ['2', '-1', '25%']) {
+    expect(() => read({ OTEL_TRACES_SAMPLER_ARG: wrong })).toThrow(
+      'OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1',
+    );
+  }
 });
 
 test('a ratio of 0 records no trace of its own, and those that callers sample [D14.221]', async () => {
