@@ -11,7 +11,7 @@ import { idempotencyOf } from './http/idempotency.ts';
 import { type Intake, intakeOf } from './http/intake.ts';
 import { parseQuery } from './http/parse-query.ts';
 import { PathTable } from './http/path-table.ts';
-import { readBody } from './http/read-body.ts';
+import { hasBody, readBody } from './http/read-body.ts';
 import type { HeaderList } from './http/write-answer.ts';
 import type { Peers } from './peers.ts';
 import { type Presence, presenceOf } from './presence.ts';
@@ -113,8 +113,10 @@ async function takeIn(
   try {
     const idempotency = idempotencyOf(route, request);
     // The body of an upload is read by its handler, as it arrives.
-    if (isUpload(route)) followUpload(request, room);
-    else turn.expectsBody(Number(request.headers['content-length'] ?? 0));
+    if (isUpload(route)) {
+      followUpload(request, room);
+      turn.awaitsClient();
+    } else if (hasBody(request)) turn.expectsBody(Number(request.headers['content-length'] ?? 0));
     const sent =
       route.method === 'GET' || isUpload(route)
         ? undefined

@@ -17,9 +17,9 @@ export async function readBody(
     hold,
   }: { mostBytes?: number; hold?: (bytes: number) => Promise<void> | undefined } = {},
 ): Promise<unknown> {
+  if (!hasBody(request)) return undefined;
   const { headers } = request;
   const length = headers['content-length'];
-  if ((length === undefined || length === '0') && headers['transfer-encoding'] === undefined) return undefined;
   if (length !== undefined && Number(length) > mostBytes) throw new Failure('payload_too_large');
   const bytes = await readBytes(request, room, mostBytes);
   if (bytes.length === 0) return undefined;
@@ -31,6 +31,12 @@ export async function readBody(
   const parsed = parseJson(bytes);
   freeBytes(bytes);
   return parsed;
+}
+
+/** Whether the headers of a request announce a body. */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  const length = headers['content-length'];
+  return (length !== undefined && length !== '0') || headers['transfer-encoding'] !== undefined;
 }
 
 /** Whether the declared length of a request body is within these bytes: the rest of it is read and dropped; of a larger one, the connection is closed. */

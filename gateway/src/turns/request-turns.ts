@@ -26,6 +26,7 @@ export class Turn {
   readonly #isBodyDear: boolean;
   #hasDearTurn: boolean;
   #hadDearWork = false;
+  #isPresent = true;
   #hasEnded = false;
 
   constructor(
@@ -52,10 +53,19 @@ export class Turn {
   /** A body of this size comes. Throws where its turn would be refused: it need not be read then. */
   expectsBody(bytes: number): void {
     if (bytes > freeBytes) this.#turns.dear.assertRoom(this.#caller);
+    this.awaitsClient();
+  }
+
+  /** While the client sends a body, or takes a stream, its account waits for nothing of ours: one that is slow on purpose must not have other accounts held to their shares. */
+  awaitsClient(): void {
+    if (this.#isPresent) this.#turns.neighbors.left(this.#caller);
+    this.#isPresent = false;
   }
 
   /** The body, of this size, is about to be worked on. Waits if that is dear. */
   hasBody(bytes: number): Promise<void> | undefined {
+    if (!this.#isPresent && !this.#hasEnded) this.#turns.neighbors.arrived(this.#caller);
+    this.#isPresent = true;
     if (bytes > freeBytes) return this.#becomeDear(bytes);
     return this.#isBodyDear ? this.#change(this.#turns.large) : undefined;
   }
@@ -75,7 +85,7 @@ export class Turn {
 
   end(): void {
     this.#leaveLine();
-    if (!this.#hasEnded) this.#turns.neighbors.left(this.#caller);
+    this.awaitsClient();
     this.#hasEnded = true;
   }
 

@@ -50,7 +50,7 @@ test.each(['listLetters', 'listSessions'] as const)(
     expect(atWork.toSorted()).toEqual(['facct_1', 'facct_2']);
     end(2);
     await Promise.all([small, others]);
-    set.nowMs += 751;
+    set.nowMs += 1_501;
     await waitUntil(() => atWork.length === 3);
     end();
     await list;
@@ -66,6 +66,23 @@ test('what waits for two seconds is refused with 503, and what finds 400 of its 
   const of = (code: string) => refused.filter((failure) => failure.code === code && failure.retryAfterSeconds === 1);
   expect([of('rate_limited').length, of('service_unavailable').length]).toEqual([1, 400]);
   expect(atWork).toEqual([]);
+});
+
+test('of an account in test mode, two calls are at work while another one asks in live mode [D14.242, D14.248]', async () => {
+  const { checkout, here, set, atWork, end } = await served();
+  const calls = Array.from({ length: 4 }, () => checkout.getSession({ id: 'x' }, byKey('facct_2', undefined, true)));
+  await waitUntil(() => atWork.length === 2);
+  // Eight of the account in live mode go before those that wait.
+  const live = Array.from({ length: 8 }, () => checkout.getSession({ id: 'x' }, byKey('facct_1')));
+  await waitUntil(() => atWork.length === 10);
+  expect(atWork.slice(2)).toEqual(Array.from({ length: 8 }, () => 'facct_1'));
+  end(10);
+  await Promise.all(live);
+  set.nowMs += 1_001;
+  here.neighbors.saw({ accountId: 'facct_1', testMode: true });
+  await waitUntil(() => atWork.length === 12);
+  end(2);
+  await Promise.all(calls);
 });
 
 test('calls of services, of pages and of an account that is alone, and of a process with time to spare, never wait [D14.248]', async () => {
@@ -233,8 +250,8 @@ async function served() {
 
 type Served = Awaited<ReturnType<typeof served>>;
 
-function byKey(accountId: string, requestsPerSecond?: number) {
-  return { caller: gateway.callerFor({ accountId, testMode: false, keyId: 'fkey_1', requestsPerSecond }) };
+function byKey(accountId: string, requestsPerSecond?: number, testMode = false) {
+  return { caller: gateway.callerFor({ accountId, testMode, keyId: 'fkey_1', requestsPerSecond }) };
 }
 
 // As billing received it from the gateway.

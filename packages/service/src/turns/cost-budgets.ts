@@ -5,8 +5,7 @@ import { nameOf, type TurnCaller } from './turn-caller.ts';
 /** What an account may take of a process' time while other accounts are short of it. */
 export interface CostLimits {
   /** Of the time in which the process works, for dear work. */
-  readonly liveShare: number;
-  readonly testShare: number;
+  readonly dearShare: number;
   /** What an account may take at once for dear work before it waits. */
   readonly burstMs: number;
   /** For all of its work: so much for each request a second that its key may make, and so much at least. */
@@ -40,9 +39,8 @@ export class CostBudgets {
   /** Charges measured work to the account. `factor` is how long the process works for each measured millisecond: parsing and connections are not measured. */
   charge(caller: TurnCaller, tookMs: number, isDear = true, factor = 1): void {
     if (!this.#neighbors.areShort(caller.accountId)) return;
-    const { testShare, liveShare } = this.#limits;
     const name = nameOf(caller);
-    if (isDear) this.#dear.charge(name, tookMs * factor, caller.testMode ? testShare : liveShare);
+    if (isDear) this.#dear.charge(name, tookMs * factor, this.#limits.dearShare);
     const share = this.#shareOfAll(caller);
     if (share !== undefined) this.#all.charge(name, tookMs * factor, share);
   }
@@ -79,9 +77,8 @@ export class CostBudgets {
 }
 
 const defaultLimits: CostLimits = {
-  // An account keeps 0.7 of its payments beside one that does its worst, with room for what is not measured, such as its connections.
-  liveShare: 0.2,
-  testShare: 0.1,
+  // An account keeps 0.7 of its payments beside one that does its worst, with room for what is not measured, such as its connections. With 0.2 their 99th percentile was up to 3.8 times as long.
+  dearShare: 0.1,
   // A page of a hundred records, or two.
   burstMs: 50,
   // 5% for the default limit of a live key, a hundred requests a second. What the account takes of Postgres, its burst and the smaller groups of its neighbors' writes come on top: an account
@@ -90,7 +87,7 @@ const defaultLimits: CostLimits = {
   leastShare: 0.05,
   // Five payments.
   burstOfAllMs: 50,
-  // A wait of four seconds, or of eight in test mode. A cart of a hundred lines and five hundred coupons takes a quarter of it.
+  // A wait of eight seconds. A cart of a hundred lines and five hundred coupons takes a quarter of it.
   mostDebtMs: 800,
   // At the least share of a process that is busy for a quarter of the time, less than the ten seconds that a request waits: dear work does not have an account's payments refused.
   mostDebtOfAllMs: 100,
