@@ -54,8 +54,13 @@ export async function readBytes(request: IncomingMessage, room: BodyRoom, mostBy
     room.take(bytes);
   };
   room.awaits();
-  // A body that breaks off or is not what its headers say is the client's affair.
-  for await (const joined of joinedChunks(request, { arrived, broken: 'invalid_json' })) buffers.push(joined);
+  try {
+    // A body that breaks off or is not what its headers say is the client's affair.
+    for await (const joined of joinedChunks(request, { arrived, broken: 'invalid_json' })) buffers.push(joined);
+  } catch (error) {
+    for (const buffer of buffers) freeBytes(buffer);
+    throw error;
+  }
   room.arrived();
   return join(buffers);
 }

@@ -1,0 +1,65 @@
+import { connect, type Socket } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { limits } from '@eligo/contract';
+import { processTurns } from '@eligo/service';
+import { apiClient, waitUntil } from '@eligo/testkit';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createAccount, createKey } from '../src/index.ts';
+import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
+
+let stack: TestGateway;
+beforeAll(async () => {
+  stack = await openTestGateway();
+});
+afterAll(() => stack?.stop());
+
+const sockets: Socket[] = [];
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+});
+
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc');
+  const collect: () => void = runInNewContext('gc');
+  setFlagsFromString('--no-expose-gc');
+  collect();
+}
+
+/** Announces the largest body and sends all of it but one byte. `said` is what came back. */
+function stall(bytes: Buffer): { said: string } {
+  const { hostname, port } = new URL(stack.url);
+  const state = { said: '' };
+  const socket = connect(Number(port), hostname, () => {
+    const key = `Authorization: Bearer ${stack.api.key}\r\nContent-Type: application/json\r\n`;
+    socket.write(`POST /v1/products HTTP/1.1\r\nHost: a\r\n${key}Content-Length: ${limits.bodyBytes}\r\n\r\n`);
+    socket.write(bytes);
+  });
+  socket
+    .on('error', () => undefined)
+    .on('data', (chunk) => {
+      state.said += chunk;
+    });
+  sockets.push(socket);
+  return state;
+}
+
+test('120 bodies of 1 MB that stop before their last byte take 24 MB, and another account is served [D14.136]', async () => {
+  const { account_id: accountId } = await createAccount(stack.database, { name: 'Another shop' });
+  const { api_key: otherKey } = await createKey(stack.database, { accountId, testMode: true, rateLimit: 0 });
+  const before = process.memoryUsage().arrayBuffers;
+  const bytes = Buffer.alloc(limits.bodyBytes - 1, 'x');
+  const stalled = Array.from({ length: 120 }, () => stall(bytes));
+  const refused = () => stalled.filter(({ said }) => said.startsWith('HTTP/1.1 429 '));
+  await waitUntil(() => refused().length >= 96, { what: 'the refusals', withinMs: 15_000 });
+  expect(refused()[0]?.said).toMatch(/\r\nRetry-After: 1\r\n/i);
+  // Half of 48 MiB, and two reads of a socket for each of the others.
+  collectGarbage();
+  const taken = process.memoryUsage().arrayBuffers - before - bytes.length;
+  expect(taken).toBeLessThan(24 * 1_048_576 + 96 * 131_072 + 8_000_000);
+  const made = await apiClient(stack.url, otherKey).post('/v1/products', { product: { name: 'x'.repeat(100) } });
+  expect(made.status).toBe(200);
+  // A client that is still to send its body has its account wait for no answer, so that no other one is held to its share.
+  const { neighbors } = processTurns();
+  expect([...neighbors.othersOf({ accountId, testMode: true })]).toEqual([]);
+}, 30_000);
