@@ -1,0 +1,45 @@
+import { Worker } from 'node:worker_threads';
+import { expect, it, onTestFinished } from 'vitest';
+import { openPoster } from '../src/jobs/delivery/post.ts';
+
+// In a thread of its own, so that its work does not count.
+const receiver = `
+const { parentPort } = require('node:worker_threads');
+const flood = Buffer.from('HTTP/1.1 103 Early Hints\\r\\n\\r\\n'.repeat(2_000));
+const server = require('node:net').createServer((socket) => {
+  socket.on('error', () => undefined).once('data', () => {
+    const more = () => { while (!socket.destroyed && socket.write(flood)); };
+    socket.on('drain', more);
+    more();
+  });
+});
+server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));
+`;
+
+it('attempts to reach receivers that flood interim responses take little of the process, so that deliveries need none of their own [D14.134]', async () => {
+  const worker = new Worker(receiver, { eval: true });
+  onTestFinished(() => void worker.terminate());
+  const port = await new Promise<number>((resolve) => worker.once('message', resolve));
+  const poster = openPoster({
+    rules: { reach: 'loopback', ports: [443] },
+    resolver: async () => ['127.0.0.1'],
+    timeoutMs: 5_000,
+  });
+  const attempt = () =>
+    poster.post({
+      ...{ asker: { accountId: 'facct_1', webhookId: 'fwh_1' }, url: `http://127.0.0.1:${port}/` },
+      ...{ headers: {}, body: Buffer.from('{}') },
+    });
+  await attempt();
+  const attempts = 160;
+  const before = process.threadCpuUsage();
+  // As many at once as an endpoint has.
+  for (let count = 0; count < attempts; count += 16) {
+    const outcomes = await Promise.all(Array.from({ length: 16 }, attempt));
+    expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['no_answer']));
+  }
+  const { user, system } = process.threadCpuUsage(before);
+  const msEach = (user + system) / 1_000 / attempts;
+  console.log(`an attempt against a flood took ${msEach.toFixed(2)} ms`);
+  expect(msEach).toBeLessThan(20);
+}, 60_000);
