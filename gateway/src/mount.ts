@@ -116,7 +116,8 @@ async function takeIn(
     if (isUpload(route)) {
       followUpload(request, room);
       turn.awaitsClient();
-    } else if (hasBody(request)) turn.expectsBody(Number(request.headers['content-length'] ?? 0));
+    } else if (route.method !== 'GET' && hasBody(request))
+      turn.expectsBody(Number(request.headers['content-length'] ?? 0));
     const sent =
       route.method === 'GET' || isUpload(route)
         ? undefined

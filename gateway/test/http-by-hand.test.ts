@@ -62,7 +62,7 @@ describe('HTTP by hand', () => {
   });
 
   test.each(['application/json', 'multipart/form-data; boundary=b'])(
-    'a body of %s without a key is refused before any of it has come [D14.136]',
+    'a body of %s with an unknown key is refused before any of it has come [D14.136]',
     async (type) => {
       const head = 'POST /v1/files HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer fsk_test_none\r\n';
       const text = await exchange(`${head}Content-Type: ${type}\r\nContent-Length: 1000000\r\n\r\n`);

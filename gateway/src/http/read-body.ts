@@ -22,7 +22,10 @@ export async function readBody(
   const length = headers['content-length'];
   if (length !== undefined && Number(length) > mostBytes) throw new Failure('payload_too_large');
   const bytes = await readBytes(request, room, mostBytes);
-  if (bytes.length === 0) return undefined;
+  if (bytes.length === 0) {
+    await hold?.(0);
+    return undefined;
+  }
   assertJsonType(headers['content-type']);
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw new Failure('unsupported_media_type');

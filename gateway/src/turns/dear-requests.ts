@@ -71,5 +71,5 @@ export class DearRequests {
   }
 }
 
-// Eight carts of a hundred lines have their turns within the wait, by a share of a fifth.
+// Of eight carts of a hundred lines all have their turns within the wait where no other account is short of time; by a share of a tenth, five of them.
 const defaultLimits: DearLimits = { atOnce: 4, waitingOfAccount: 8, longestWaitMs: 10_000 };

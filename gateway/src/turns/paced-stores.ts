@@ -22,8 +22,11 @@ export function pacedStores(stores: ContentStores, { neighbors, budgets, parts }
     budgets.charge(scope, Math.min(neighbors.now() - sinceMs, mostMs));
     return done;
   };
+  // The account waits for the store, and not while its client sends or reads.
   const inTurn = <Done>(scope: TurnCaller, work: () => Promise<Done>, bytesOf: (done: Done) => number) =>
-    neighbors.areShort(scope.accountId) ? parts.run(scope, () => charged(scope, work, bytesOf)) : work();
+    neighbors.during(scope, () =>
+      neighbors.areShort(scope.accountId) ? parts.run(scope, () => charged(scope, work, bytesOf)) : work(),
+    );
   const paced = (store: ContentStore): ContentStore => ({
     name: store.name,
     add: (scope, fileId, part, bytes) =>

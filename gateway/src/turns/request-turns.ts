@@ -52,11 +52,11 @@ export class Turn {
 
   /** A body of this size comes. Throws where its turn would be refused: it need not be read then. */
   expectsBody(bytes: number): void {
-    if (bytes > freeBytes) this.#turns.dear.assertRoom(this.#caller);
+    if (bytes > smallBytes) this.#turns.dear.assertRoom(this.#caller);
     this.awaitsClient();
   }
 
-  /** While the client sends a body, or takes a stream, its account waits for nothing of ours: one that is slow on purpose must not have other accounts held to their shares. */
+  /** While the client sends a body, its account waits for nothing of ours: one that is slow on purpose must not have other accounts held to their shares. */
   awaitsClient(): void {
     if (this.#isPresent) this.#turns.neighbors.left(this.#caller);
     this.#isPresent = false;
@@ -64,9 +64,11 @@ export class Turn {
 
   /** The body, of this size, is about to be worked on. Waits if that is dear. */
   hasBody(bytes: number): Promise<void> | undefined {
-    if (!this.#isPresent && !this.#hasEnded) this.#turns.neighbors.arrived(this.#caller);
-    this.#isPresent = true;
-    if (bytes > freeBytes) return this.#becomeDear(bytes);
+    if (!this.#isPresent && !this.#hasEnded) {
+      this.#turns.neighbors.arrived(this.#caller);
+      this.#isPresent = true;
+    }
+    if (bytes > smallBytes) return this.#becomeDear(bytes);
     return this.#isBodyDear ? this.#change(this.#turns.large) : undefined;
   }
 
@@ -162,7 +164,7 @@ function readsMuch({ method, path }: TurnRoute): boolean {
 }
 
 // A hundred lines by price are 6 kB.
-const freeBytes = 8_192;
+const smallBytes = 8_192;
 const readBytesPerMs = 200_000;
 // A page of ten records is 10 to 15 kB.
 const largeRead = 16_384;

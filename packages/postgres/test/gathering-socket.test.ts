@@ -46,6 +46,15 @@ it('sends the statements of one turn in one call, in their order, with what is w
   await expect(received).resolves.toBe('begin p1 b1 e1 p2 b2 e2 commit p3 b3 e3 ');
 });
 
+it('frees a large message once it is sent, and no small one', async () => {
+  const [small, large] = [Buffer.from('small '), Buffer.alloc(1_000_000, 'x')];
+  for (const message of [small, large, Buffer.from(' end')]) socket.write(message);
+  socket.end();
+  await once(socket, 'close');
+  await expect(received).resolves.toBe(`small ${'x'.repeat(1_000_000)} end`);
+  expect([small.length, large.length]).toEqual([6, 0]);
+});
+
 it('holds nothing back for a later turn', async () => {
   statement('1');
   await new Promise(process.nextTick);

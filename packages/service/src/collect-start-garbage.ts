@@ -14,7 +14,7 @@ export function collectStartGarbage(afterMs = settledMs): void {
 }
 
 function collect(): void {
-  // This collection has V8 start the next one after a few megabytes more, and that one as well: while 10 MB are uploaded, thrice. From now on it waits until the heap has doubled.
+  // After this collection V8 would start each next one after a few megabytes more: two a second while files are uploaded. It waits until the heap has doubled instead.
   setFlagsFromString('--heap-growing-percent=100');
   setFlagsFromString('--expose-gc');
   const gc: (options: { type: string; flavor: string }) => void = runInNewContext('gc');

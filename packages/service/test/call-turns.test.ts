@@ -50,7 +50,10 @@ test.each(['listLetters', 'listSessions'] as const)(
     expect(atWork.toSorted()).toEqual(['facct_1', 'facct_2']);
     end(2);
     await Promise.all([small, others]);
-    set.nowMs += 1_501;
+    set.nowMs += 1_499;
+    here.neighbors.saw({ accountId: 'facct_2', testMode: false });
+    expect(here.budgets.isSpent({ accountId: 'facct_1', testMode: false })).toBe(true);
+    set.nowMs += 2;
     await waitUntil(() => atWork.length === 3);
     end();
     await list;

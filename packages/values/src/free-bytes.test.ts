@@ -16,10 +16,13 @@ it('does not count towards the memory of the process any more', () => {
   expect(process.memoryUsage().arrayBuffers).toBeLessThan(before + 40_000_000);
 });
 
-it('leaves small buffers alone, whose memory others use', () => {
-  const [one, other] = [Buffer.from('one'), Buffer.from('other')];
-  freeBytes(one);
-  expect([one.toString(), other.toString()]).toEqual(['one', 'other']);
+it('leaves small buffers alone, whose memory others use, and those that are free already', () => {
+  const [one, own] = [Buffer.from('one'), Buffer.allocUnsafeSlow(16_383)];
+  for (const bytes of [one, own]) freeBytes(bytes);
+  expect([one.toString(), own.length]).toEqual(['one', 16_383]);
+  const freed = Buffer.alloc(1_000_000);
+  for (let times = 0; times < 2; times++) freeBytes(freed);
+  expect(freed.length).toBe(0);
   // A part of one is as long as the pool at most.
   const part = Buffer.alloc(Buffer.poolSize, 'x').subarray(1);
   freeBytes(part);
