@@ -87,8 +87,9 @@ export function api(parts: ApiParts): (exchange: Exchange, path: string, queryTe
       const call = callOf(exchange, key, target.route.streamed);
       const incoming = { request, key, path, queryText, params, call, turn };
       const answer = await turn.run(() => traced(target.route.id, exchange.traceparent, () => target.answer(incoming)));
-      if (answer instanceof StreamedAnswer) await writeStream(response, answer, exchange.requestId, exchange.headers);
-      else if (answer instanceof FileAnswer) {
+      if (answer instanceof StreamedAnswer) {
+        await writeStream(response, answer, exchange.requestId, exchange.headers, turn);
+      } else if (answer instanceof FileAnswer) {
         turn.answered(target.route, 0);
         // A slow client holds no turn.
         turn.end();

@@ -19,12 +19,16 @@ test('a streamed answer is made as fast as its client reads, and arrives whole [
     for (; made < 1_000; made += 1) yield 'x'.repeat(10_000);
   }
   const { stream, response } = responseTo('GET');
-  const written = writeStream(response, new StreamedAnswer(pieces()), 'freq_1', []);
+  const told: string[] = [];
+  const reader = { awaitsClient: () => told.push('waits'), goesOn: () => told.push('goes on') };
+  const written = writeStream(response, new StreamedAnswer(pieces()), 'freq_1', [], reader);
   for (let i = 0; i < 1_000; i += 1) await turn();
   // What its buffers and those of the pass-through hold.
   expect(made).toBeLessThan(50);
+  expect(told.at(-1)).toBe('waits');
   expect(await text(stream)).toHaveLength(10_000_000);
   await written;
+  expect(told.at(-1)).toBe('goes on');
 });
 
 test('a client that goes away ends the making of its answer', async () => {

@@ -4,13 +4,14 @@ import { type HeaderList, streamHeaders, writeJson } from './write-answer.ts';
 
 /**
  * Writes an answer of unknown length, never faster than the client reads. A failure before the first piece is thrown and answered as such;
- * after it the connection is cut, so that no client mistakes half a list for a whole one.
+ * after it the connection is cut, so that no client mistakes half a list for a whole one. `reader` hears when the client is to read before the answer goes on.
  */
 export async function writeStream(
   response: ServerResponse,
   { pieces, file }: StreamedAnswer,
   requestId: string,
   extra: HeaderList,
+  reader?: { awaitsClient(): void; goesOn(): void },
 ): Promise<void> {
   const iterator = pieces[Symbol.asyncIterator]();
   const first = await iterator.next();
@@ -32,7 +33,11 @@ export async function writeStream(
     response.write(first.value);
     while (next.done !== true) {
       if (response.destroyed) return;
-      if (!response.write(next.value)) await drained(response);
+      if (!response.write(next.value)) {
+        reader?.awaitsClient();
+        await drained(response);
+        reader?.goesOn();
+      }
       next = await iterator.next();
     }
     response.end();

@@ -56,18 +56,22 @@ export class Turn {
     this.awaitsClient();
   }
 
-  /** While the client sends a body, its account waits for nothing of ours: one that is slow on purpose must not have other accounts held to their shares. */
+  /** While the client sends a body, or reads a stream, its account waits for nothing of ours: one that is slow on purpose must not have other accounts held to their shares. */
   awaitsClient(): void {
     if (this.#isPresent) this.#turns.neighbors.left(this.#caller);
     this.#isPresent = false;
   }
 
+  /** The client has done what was awaited. */
+  goesOn(): void {
+    if (this.#isPresent || this.#hasEnded) return;
+    this.#turns.neighbors.arrived(this.#caller);
+    this.#isPresent = true;
+  }
+
   /** The body, of this size, is about to be worked on. Waits if that is dear. */
   hasBody(bytes: number): Promise<void> | undefined {
-    if (!this.#isPresent && !this.#hasEnded) {
-      this.#turns.neighbors.arrived(this.#caller);
-      this.#isPresent = true;
-    }
+    this.goesOn();
     if (bytes > smallBytes) return this.#becomeDear(bytes);
     return this.#isBodyDear ? this.#change(this.#turns.large) : undefined;
   }

@@ -9,6 +9,8 @@ export interface CallTurn {
   readonly entered: (() => void) | Promise<() => void> | undefined;
   /** Runs a step of the call's handler. */
   readonly run: <Result>(step: () => Result) => Result;
+  /** The caller is to read what a stream has sent, before it goes on: answers what to call then. */
+  readonly awaitsReader?: (() => () => void) | undefined;
   /** For how long the call was worked on, by those that it called, too: milliseconds, undefined where it is not known. */
   readonly workedMs?: (() => number | undefined) | undefined;
 }
@@ -62,7 +64,12 @@ async function* answersInTurn(
     for (;;) {
       const step = await turn.run(() => answers.next());
       if (step.done === true) return;
-      yield step.value;
+      const goOn = turn.awaitsReader?.();
+      try {
+        yield step.value;
+      } finally {
+        goOn?.();
+      }
     }
   } finally {
     tell(turn, tellWorked);

@@ -116,6 +116,21 @@ test('a call in one process with the gateway does not wait again: its request ha
   await list;
 });
 
+test('an account whose caller does not read a stream waits for no answer meanwhile [D14.249]', async () => {
+  const { server, here, end, atWork } = await served();
+  const inProcess = client(CheckoutService, inProcessTransport(server), gateway);
+  const answers = inProcess.listSessions({}, byKey('facct_1'))[Symbol.asyncIterator]();
+  const others = () => [...here.neighbors.othersOf({ accountId: 'facct_2', testMode: false })];
+  const first = answers.next();
+  await waitUntil(() => atWork.length === 1);
+  expect(others()).toEqual(['facct_1']);
+  end();
+  expect((await first).done).toBe(false);
+  expect(others()).toEqual([]);
+  expect((await answers.next()).done).toBe(true);
+  expect([others(), here.neighbors.areShort('facct_2')]).toEqual([[], true]);
+});
+
 describe('a service holds an account to the share of its key', () => {
   const limit = 100;
 

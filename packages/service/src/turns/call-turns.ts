@@ -34,11 +34,17 @@ export function callTurns(here: ProcessTurns = processTurns()): TakeTurn {
       return { entered: undefined, run, workedMs };
     }
     const entered = enterPresent(neighbors, account, isHeld ? (isDear ? dear : small) : open);
+    // A caller that does not read waits for nothing of ours.
+    const awaitsReader = () => {
+      neighbors.left(account);
+      return () => neighbors.arrived(account);
+    };
     const leaveAll = (leave: () => void) => () => {
       leave();
       neighbors.left(account);
     };
-    return { entered: entered instanceof Promise ? entered.then(leaveAll) : leaveAll(entered), run, workedMs };
+    const entry = entered instanceof Promise ? entered.then(leaveAll) : leaveAll(entered);
+    return { entered: entry, run, workedMs, awaitsReader };
   };
 }
 
