@@ -40,7 +40,7 @@ export function describeNeighbors(topology: 'all-in-one' | 'split'): void {
           ),
         ).toEqual([]);
       },
-      480_000,
+      900_000,
     );
   });
 }
