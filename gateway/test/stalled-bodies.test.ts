@@ -1,9 +1,8 @@
 import { connect, type Socket } from 'node:net';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { limits } from '@eligo/contract';
 import { processTurns } from '@eligo/service';
 import { apiClient, waitUntil } from '@eligo/testkit';
+import { collectGarbage } from '@eligo/testkit/collect-garbage';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createAccount, createKey } from '../src/index.ts';
 import { openTestGateway, type TestGateway } from './open-test-gateway.ts';
@@ -18,13 +17,6 @@ const sockets: Socket[] = [];
 afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy();
 });
-
-function collectGarbage(): void {
-  setFlagsFromString('--expose-gc');
-  const collect: () => void = runInNewContext('gc');
-  setFlagsFromString('--no-expose-gc');
-  collect();
-}
 
 /** Announces the largest body and sends all of it but one byte. `said` is what came back. */
 function stall(bytes: Buffer): { said: string } {

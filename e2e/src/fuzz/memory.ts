@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { collectGarbage } from '@eligo/testkit/collect-garbage';
 
 /** What this process holds, in megabytes. */
 export interface Memory {
@@ -26,7 +25,3 @@ export async function measureMemory(): Promise<Memory> {
 function inMegabytes(bytes: number): number {
   return Math.round((bytes / 1_048_576) * 10) / 10;
 }
-
-// A test process is not started with --expose-gc; a context that is made after the flag is set has it.
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;

@@ -1,7 +1,6 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { Code } from '@connectrpc/connect';
 import { Failure } from '@eligo/failures';
+import { collectGarbage } from '@eligo/testkit/collect-garbage';
 import { afterEach, describe, expect, test } from 'vitest';
 import { currentRequest, type Implementation } from '../src/index.ts';
 import type { ProbeService } from './probe.ts';
@@ -141,11 +140,6 @@ function heldBytes(): number {
   collectGarbage();
   return process.memoryUsage().heapUsed;
 }
-
-// A test process is not started with --expose-gc; a context that is made after the flag is set has it.
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
-setFlagsFromString('--no-expose-gc');
 
 async function* upTo(request: { count: number }) {
   for (let count = 0; count < request.count; count += 1) yield { count };
