@@ -87,7 +87,7 @@ describe('findings', () => {
     };
     const { lines, ...ends } = await outcomeAfter(numbered(1_001));
     expect(ends).toMatchObject({ failed: false, incomplete: true, json: { wrong: [], more: true } });
-    expect(lines[0]).toBe('There are more findings than the 0 above. Mend these first, then check again');
+    expect(lines[0]).toBe('There are more findings than the 0 above. Fix these first, then run the check again');
     expect(await outcomeAfter(numbered(1_001, { state: 'unsettled' }))).toMatchObject({ incomplete: false });
     expect(await outcomeAfter(numbered(1_000))).toMatchObject({ incomplete: false, json: { wrong: [] } });
   });

@@ -259,7 +259,7 @@ test('an account whose request lasts longer than a second is there until it ends
   expect(neighbors.size).toBe(0);
 });
 
-test('an account whose client is to send a body holds no other one to its share meanwhile [D14.249]', async () => {
+test('an account whose client sends a body holds no other account to its share meanwhile [D14.249]', async () => {
   const { set, neighbors, budgets, here } = neighborhood();
   const buyer = { ...account('facct_2'), perSecond: 100 };
   const turn = await new RequestTurns(here).begin(account('facct_1'), { id: 'x', method: 'POST', path: '/v1/x' });

@@ -54,7 +54,7 @@ test('120 bodies of 1 MB that stop before their last byte take no more than 24 M
   await waitUntil(isWithin, { what: 'what the refused ones took to be free', withinMs: 4_000 });
   const made = await apiClient(stack.url, otherKey).post('/v1/products', { product: { name: 'x'.repeat(100) } });
   expect(made.status).toBe(200);
-  // A client that is still to send its body has its account wait for no answer, so that no other one is held to its share.
+  // An account does not count as waiting while its client sends a body, so that no other account is held to its share.
   const { neighbors } = processTurns();
   expect([...neighbors.othersOf({ accountId, testMode: true })]).not.toContain(stack.accountId);
 }, 30_000);

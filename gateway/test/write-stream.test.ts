@@ -20,7 +20,7 @@ test('a streamed answer is made as fast as its client reads, and arrives whole [
   }
   const { stream, response } = responseTo('GET');
   const told: string[] = [];
-  const reader = { awaitsClient: () => told.push('waits'), goesOn: () => told.push('goes on') };
+  const reader = { awaitsClient: () => told.push('waits'), resumes: () => told.push('resumes') };
   const written = writeStream(response, new StreamedAnswer(pieces()), 'freq_1', [], reader);
   for (let i = 0; i < 1_000; i += 1) await turn();
   // What its buffers and those of the pass-through hold.
@@ -28,7 +28,7 @@ test('a streamed answer is made as fast as its client reads, and arrives whole [
   expect(told.at(-1)).toBe('waits');
   expect(await text(stream)).toHaveLength(10_000_000);
   await written;
-  expect(told.at(-1)).toBe('goes on');
+  expect(told.at(-1)).toBe('resumes');
 });
 
 test('a client that goes away ends the making of its answer', async () => {

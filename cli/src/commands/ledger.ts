@@ -179,7 +179,7 @@ export function outcomeOf({ findings, compared, listed }: Looked): Outcome {
     lines: [
       ...faults.map(({ state, fault, id, detail }) => `${state.padEnd(12)}  ${fault}  ${id}  ${detail}`),
       ...(areMore
-        ? [`There are more findings than the ${faults.length} above. Mend these first, then check again`]
+        ? [`There are more findings than the ${faults.length} above. Fix these first, then run the check again`]
         : []),
       ...(listed ? [`${listed.accounts} accounts at processors listed ${listed.movements} movements`] : []),
       `${wrong.length} wrong, ${unsettled.length} unsettled${missing}${compared ? '' : '; not compared with a processor list'}`,

@@ -224,7 +224,7 @@ async function answerCall<Calls>(
   // With which cards the account may charge in live mode: the page shows them, and a payment goes by them.
   const scopes = ['checkout_sessions_read', 'checkout_sessions_write'];
   const caller = callerFor({ accountId, testMode, ...account.caller, scopes });
-  // While a body comes, the account waits for nothing.
+  // The account does not count as waiting while the body arrives.
   const body = methods.includes('POST') ? await readPageBody(request, bodies, accountId) : undefined;
   const mayPay = () => limits.allowsPayment(request, subject.id);
   const page = { subject, shop: account.shop, call: { caller, requestId, traceparent } };

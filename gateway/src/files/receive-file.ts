@@ -157,7 +157,7 @@ async function* inParts(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let length = 0;
   let before: Buffer | undefined;
   for await (const chunk of chunks) {
-    // The first bytes of a chunk come when all of the one before have been copied.
+    // All of a chunk has been copied when the next one arrives.
     if (before !== undefined && before.buffer !== chunk.buffer) freeBytes(before);
     before = chunk;
     if (part.length < partBytes && length + chunk.length > part.length) {

@@ -38,7 +38,7 @@ export async function* joinedChunks(request: IncomingMessage, { arrived, broken 
   if (held.length > 0) yield join(held);
 }
 
-/** One buffer with the bytes of all, which are given up; the buffer itself where there is one. */
+/** One buffer with the bytes of all, whose memory is freed; the buffer itself where there is only one. */
 export function join(buffers: readonly Buffer[]): Buffer {
   if (buffers.length === 1 && buffers[0] !== undefined) return buffers[0];
   const joined = Buffer.concat(buffers);

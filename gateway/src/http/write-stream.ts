@@ -4,14 +4,14 @@ import { type HeaderList, streamHeaders, writeJson } from './write-answer.ts';
 
 /**
  * Writes an answer of unknown length, never faster than the client reads. A failure before the first piece is thrown and answered as such;
- * after it the connection is cut, so that no client mistakes half a list for a whole one. `reader` hears when the client is to read before the answer goes on.
+ * after it the connection is cut, so that no client mistakes half a list for a whole one. `reader` is told when the answer waits for the client to read, and when it resumes.
  */
 export async function writeStream(
   response: ServerResponse,
   { pieces, file }: StreamedAnswer,
   requestId: string,
   extra: HeaderList,
-  reader?: { awaitsClient(): void; goesOn(): void },
+  reader?: { awaitsClient(): void; resumes(): void },
 ): Promise<void> {
   const iterator = pieces[Symbol.asyncIterator]();
   const first = await iterator.next();
@@ -36,7 +36,7 @@ export async function writeStream(
       if (!response.write(next.value)) {
         reader?.awaitsClient();
         await drained(response);
-        reader?.goesOn();
+        reader?.resumes();
       }
       next = await iterator.next();
     }

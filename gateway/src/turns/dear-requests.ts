@@ -71,5 +71,5 @@ export class DearRequests {
   }
 }
 
-// Of eight carts of a hundred lines all have their turns within the wait where no other account is short of time; by a share of a tenth, five of them.
+// Eight carts of a hundred lines have their turns within the wait where no other account is short of time. By a share of a tenth, five of them do.
 const defaultLimits: DearLimits = { atOnce: 4, waitingOfAccount: 8, longestWaitMs: 10_000 };

@@ -22,7 +22,7 @@ export function pacedStores(stores: ContentStores, { neighbors, budgets, parts }
     budgets.charge(scope, Math.min(neighbors.now() - sinceMs, mostMs));
     return done;
   };
-  // The account waits for the store, and not while its client sends or reads.
+  // The account counts as waiting while the store works, and not while its client sends or reads.
   const inTurn = <Done>(scope: TurnCaller, work: () => Promise<Done>, bytesOf: (done: Done) => number) =>
     neighbors.during(scope, () =>
       neighbors.areShort(scope.accountId) ? parts.run(scope, () => charged(scope, work, bytesOf)) : work(),

@@ -56,14 +56,14 @@ export class Turn {
     this.awaitsClient();
   }
 
-  /** While the client sends a body, or reads a stream, its account waits for nothing of ours: one that is slow on purpose must not have other accounts held to their shares. */
+  /** Called before the client sends a body or reads a stream. Its account does not count as waiting meanwhile: a slow client must not hold other accounts to their shares. */
   awaitsClient(): void {
     if (this.#isPresent) this.#turns.neighbors.left(this.#caller);
     this.#isPresent = false;
   }
 
-  /** The client has done what was awaited. */
-  goesOn(): void {
+  /** Called when the client has sent or read. The account counts as waiting again. */
+  resumes(): void {
     if (this.#isPresent || this.#hasEnded) return;
     this.#turns.neighbors.arrived(this.#caller);
     this.#isPresent = true;
@@ -71,7 +71,7 @@ export class Turn {
 
   /** The body, of this size, is about to be worked on. Waits if that is dear. */
   hasBody(bytes: number): Promise<void> | undefined {
-    this.goesOn();
+    this.resumes();
     if (bytes > smallBytes) return this.#becomeDear(bytes);
     return this.#isBodyDear ? this.#change(this.#turns.large) : undefined;
   }

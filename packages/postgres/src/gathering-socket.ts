@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import { freeBytes } from '@eligo/values';
 
-/** Of messages that carry a part of a file, or a page of a large write. */
+/** Messages of this size carry a part of a file, or a large write. */
 const largeBytes = 65_536;
 
 /**
@@ -28,7 +28,7 @@ export class GatheringSocket extends Socket {
   override write(...given: unknown[]): boolean {
     this.#gather();
     const [message] = given;
-    // The driver makes a buffer for each message and keeps none.
+    // The driver makes a new buffer for each message and does not keep it.
     if (given.length === 1 && message instanceof Uint8Array && message.byteLength >= largeBytes) {
       return super.write(message, () => freeBytes(message));
     }

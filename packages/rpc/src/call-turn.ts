@@ -9,7 +9,7 @@ export interface CallTurn {
   readonly entered: (() => void) | Promise<() => void> | undefined;
   /** Runs a step of the call's handler. */
   readonly run: <Result>(step: () => Result) => Result;
-  /** The caller is to read what a stream has sent, before it goes on: answers what to call then. */
+  /** Called before a stream waits for its caller to read. Returns the function to call when the stream continues. */
   readonly awaitsReader?: (() => () => void) | undefined;
   /** For how long the call was worked on, by those that it called, too: milliseconds, undefined where it is not known. */
   readonly workedMs?: (() => number | undefined) | undefined;
@@ -64,11 +64,11 @@ async function* answersInTurn(
     for (;;) {
       const step = await turn.run(() => answers.next());
       if (step.done === true) return;
-      const goOn = turn.awaitsReader?.();
+      const resume = turn.awaitsReader?.();
       try {
         yield step.value;
       } finally {
-        goOn?.();
+        resume?.();
       }
     }
   } finally {

@@ -14,7 +14,7 @@ export function collectStartGarbage(afterMs = settledMs): void {
 }
 
 function collect(): void {
-  // After this collection V8 would start each next one after a few megabytes more: two a second while files are uploaded. It waits until the heap has doubled instead.
+  // This collection leaves V8 with a low limit, so that it would collect again after every few megabytes: twice a second while files are uploaded. Let the heap double first.
   setFlagsFromString('--heap-growing-percent=100');
   setFlagsFromString('--expose-gc');
   const gc: (options: { type: string; flavor: string }) => void = runInNewContext('gc');

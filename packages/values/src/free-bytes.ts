@@ -1,9 +1,9 @@
 /**
- * Frees the memory of these bytes at once; they are empty from then on. Only for bytes that nobody reads any more. Buffers that wait for the garbage collector have it look at the
- * whole heap: an upload of 10 MB did so several times, which took longer than all other work on it.
+ * Frees the memory of these bytes at once; they are empty afterwards. Only for bytes that nobody reads again. Otherwise the garbage collector marks the whole heap several times
+ * during an upload of 10 MB, which takes longer than all other work on it.
  */
 export function freeBytes({ buffer, byteLength }: Uint8Array): void {
-  // Buffers of half a pool or less share its memory, and what is small is often kept by its maker.
+  // Small buffers share the memory of a pool, and their maker often keeps them.
   const isPooled = buffer.byteLength <= Buffer.poolSize && byteLength < buffer.byteLength;
   if (buffer instanceof ArrayBuffer && buffer.byteLength >= leastBytes && !isPooled) buffer.transfer(0);
 }

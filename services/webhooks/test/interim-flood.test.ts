@@ -16,7 +16,7 @@ const server = require('node:net').createServer((socket) => {
 server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));
 `;
 
-it('attempts to reach receivers that flood interim responses take little of the process, so that deliveries need none of their own [D14.134]', async () => {
+it('an attempt against a flood of interim responses takes little processor time, so that deliveries need no process of their own [D14.134]', async () => {
   const worker = new Worker(receiver, { eval: true });
   onTestFinished(() => void worker.terminate());
   const port = await new Promise<number>((resolve) => worker.once('message', resolve));

@@ -34,7 +34,7 @@ export function callTurns(here: ProcessTurns = processTurns()): TakeTurn {
       return { entered: undefined, run, workedMs };
     }
     const entered = enterPresent(neighbors, account, isHeld ? (isDear ? dear : small) : open);
-    // A caller that does not read waits for nothing of ours.
+    // An account does not count as waiting while its caller reads.
     const awaitsReader = () => {
       neighbors.left(account);
       return () => neighbors.arrived(account);
