@@ -1,22 +1,32 @@
-import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { isOldServer } from '@eligo/events';
 import { freePort } from '@eligo/ports';
-import { commandOf, parentOf, processIdentity } from '@eligo/processes/processes';
-import { programFile } from '@eligo/processes/programs';
 import { apiClient, waitUntil } from '@eligo/testkit';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { backUp } from '../src/backup/back-up.ts';
 import { restore } from '../src/backup/restore.ts';
-import { homeAt, repositoryRoot } from '../src/home.ts';
+import { homeAt } from '../src/home.ts';
 import { findNatsServer } from '../src/nats/find-server.ts';
 import { removeHome } from '../src/postgres/remove.ts';
 import { generateSecrets, secretsOf } from '../src/secrets.ts';
-import { readStackFile, type StackFile } from '../src/stack-file.ts';
+import type { StackFile } from '../src/stack-file.ts';
+import {
+  eligo,
+  eligoSucceeds,
+  fromGatewayToNpm,
+  isGone,
+  killAll,
+  killStack,
+  npmStart,
+  type Run,
+  ready,
+  stackFileOf,
+  stop,
+} from './support/npm-start.ts';
 import { sellIn } from './support/sales.ts';
 
 // The whole stack is started five times here.
@@ -30,7 +40,7 @@ const folder = mkdtempSync(join(tmpdir(), 'eligo-start-'));
 const firstHome = homeAt(join(folder, 'home'));
 const restoredHome = homeAt(join(folder, 'restored'));
 let home = firstHome;
-const npms: ChildProcess[] = [];
+const runs: Run[] = [];
 let latest: Run;
 let port: number;
 
@@ -39,65 +49,24 @@ beforeAll(async () => {
 });
 
 afterAll(() => {
-  for (const npm of npms) npm.kill('SIGTERM');
+  for (const { npm } of runs) npm.kill('SIGTERM');
   removeHome(firstHome);
   removeHome(restoredHome);
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** What a run said so far. */
-interface Run {
-  readonly npm: ChildProcess;
-  said(): string;
-}
-
-// As npm does it: a process that starts a shell that starts the script of package.json, and that passes no signal on.
-function npmStart(): Run {
-  const { scripts } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8')) as {
-    scripts: { start: string };
-  };
-  const script = `require('node:child_process').spawn('sh', ['-c', '${scripts.start}; exit $?'], { stdio: 'inherit' }).on('exit', (code) => process.exit(code))`;
-  const npm = spawn(process.execPath, ['-e', script], {
-    cwd: repositoryRoot,
-    env: {
-      ...process.env,
-      npm_lifecycle_event: 'start',
-      ELIGO_HOME: home.root,
-      PORT: String(port),
-      DATABASE_URL: '',
-      NATS_URL: '',
-    },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  npms.push(npm);
-  let text = '';
-  for (const stream of [npm.stdout, npm.stderr]) {
-    stream?.setEncoding('utf8').on('data', (more: string) => {
-      text += more;
-    });
-  }
-  latest = { npm, said: () => text };
+function start(on = port): Run {
+  latest = npmStart(home, on);
+  runs.push(latest);
   return latest;
 }
-
-async function ready(run: Run): Promise<StackFile> {
-  await waitUntil(() => run.said().includes('Eligo is ready at') || run.npm.exitCode !== null, {
-    ...{ withinMs: 180_000, what: 'a start' },
-  });
-  expect(run.said()).toContain(`Eligo is ready at http://127.0.0.1:${port}`);
-  const file = readStackFile(home);
-  if (!file) throw new Error('there is no stack.json');
-  return file;
-}
-
-const isGone = ({ pid }: { pid: number }) => processIdentity(pid) === undefined;
 
 async function listRates({ gateway, test_api_key: key }: StackFile): Promise<number> {
   return (await fetch(`${gateway}/v1/shipping_rates`, { headers: { authorization: `Bearer ${key}` } })).status;
 }
 
 it('says where it is and with which keys, and writes stack.json for its owner alone [RUN-1]', async () => {
-  const run = npmStart();
+  const run = start();
   const file = await ready(run);
   expect(file).toMatchObject({
     gateway: `http://127.0.0.1:${port}`,
@@ -122,37 +91,25 @@ it('says where it is and with which keys, and writes stack.json for its owner al
   expect(run.said().includes('or newer in production')).toBe(isOldServer(version));
 });
 
-it('keeps no process between npm and the stack that only waits', async () => {
-  const [first] = npms;
-  const stack = readStackFile(home)?.processes.find(({ name }) => name === 'gateway')?.pid ?? 0;
-  // The shell is npm's own, and a stand-in for npm above it.
-  expect(ancestors(stack, first?.pid ?? 0)).toHaveLength(2);
+it('keeps no process between npm and the stack that only waits', () => {
+  // The stack, npm's own shell, and a stand-in for npm.
+  expect(fromGatewayToNpm(latest)).toHaveLength(3);
 });
 
 it('refuses a second start in the same home, in words', async () => {
-  const used = port;
-  port = await freePort();
-  const second = npmStart();
+  const second = npmStart(home, await freePort());
   // Also what it said last has been read.
   expect((await once(second.npm, 'close'))[0]).toBe(1);
   expect(second.said()).toContain(`A stack is already running in ${home.root}`);
-  port = used;
 });
 
 it('stops everything when npm is stopped, although npm forwards no signal', async () => {
-  const [first] = npms;
-  const file = readStackFile(home);
-  first?.kill('SIGTERM');
-  await waitUntil(() => file?.processes.every(isGone), { withinMs: 60_000, what: 'the end of every process' });
+  await stop(latest);
 });
 
 it('keeps its keys and data when all its processes are killed, and stops what they left running', async () => {
-  const run = npmStart();
-  const before = await ready(run);
-  const stack = before.processes.find(({ name }) => name === 'gateway')?.pid ?? 0;
-  const above = [stack, ...ancestors(stack, run.npm.pid ?? 0)];
-  for (const pid of above) process.kill(pid, 'SIGKILL');
-  await waitUntil(() => above.every((pid) => isGone({ pid })), { what: 'the end of what was killed' });
+  const before = await ready(start());
+  await killStack(latest);
   const orphans = before.processes.filter(({ name }) => name === 'postgres' || name === 'nats');
   expect(orphans.map(isGone)).toEqual([false, false]);
 
@@ -164,23 +121,17 @@ it('keeps its keys and data when all its processes are killed, and stops what th
 });
 
 itOfLongRun?.('serves within five seconds on its data when Postgres and NATS are killed with it', async () => {
-  const before = readStackFile(home);
-  const stack = before?.processes.find(({ name }) => name === 'gateway')?.pid ?? 0;
-  const killed = new Set([
-    ...ancestors(stack, latest.npm.pid ?? 0),
-    ...(before?.processes.map(({ pid }) => pid) ?? []),
-  ]);
-  for (const pid of killed) process.kill(pid, 'SIGKILL');
-  await waitUntil(() => [...killed].every((pid) => isGone({ pid })), { what: 'the end of what was killed' });
+  const before = stackFileOf(home);
+  await killAll(latest);
   const { after } = await recovered();
-  expect(after.test_api_key).toBe(before?.test_api_key);
+  expect(after.test_api_key).toBe(before.test_api_key);
   expect(await listRates(after)).toBe(200);
 });
 
 /** Starts the stack again on its data. Alone on two cores it serves after some three seconds; the long form holds the goal. */
 async function recovered(): Promise<{ again: Run; after: StackFile }> {
   const startedAt = performance.now();
-  const again = npmStart();
+  const again = start();
   const after = await ready(again);
   const recoveredMs = Math.round(performance.now() - startedAt);
   console.log(`recovered in ${recoveredMs} ms`);
@@ -192,22 +143,15 @@ async function recovered(): Promise<{ again: Run; after: StackFile }> {
 const soldBefore: string[] = [];
 const kept = { folder: join(folder, 'backup'), secretsFile: join(folder, 'secrets.backup') };
 
-async function eligo(...args: string[]): Promise<string> {
-  const main = programFile(repositoryRoot, 'cli');
-  const environment = { ...process.env, ELIGO_HOME: home.root, DATABASE_URL: '' };
-  return (await promisify(execFile)(process.execPath, [main, ...args], { env: environment })).stdout;
-}
-
 it('backs up a stack that serves, its data and its secrets apart, each for its owner alone [D14.211]', async () => {
-  const file = readStackFile(home);
-  if (!file) throw new Error('there is no stack.json');
+  const file = stackFileOf(home);
   const sales = sellIn(file);
   await waitUntil(() => sales.confirmed.length > 2, { what: 'sales' });
   soldBefore.push(...sales.confirmed);
-  await eligo('backup', '--to', kept.folder, '--secrets', kept.secretsFile).finally(() => sales.stop());
+  await eligo(home, 'backup', '--to', kept.folder, '--secrets', kept.secretsFile).finally(() => sales.stop());
   const soldMeanwhile = sales.confirmed.length - soldBefore.length;
   expect(soldMeanwhile).toBeGreaterThan(0);
-  expect(await eligo('audit', 'list', '--service', 'gateway')).toMatch(/user \S+ .*\bbackup\b/);
+  expect(await eligo(home, 'audit', 'list', '--service', 'gateway')).toMatch(/user \S+ .*\bbackup\b/);
   expect(statSync(kept.folder).mode & 0o777).toBe(0o700);
   expect(statSync(kept.secretsFile).mode & 0o777).toBe(0o600);
   const { keyring } = secretsOf(home);
@@ -215,8 +159,7 @@ it('backs up a stack that serves, its data and its secrets apart, each for its o
   expect(spawnSync('grep', ['-rlF', keyring, kept.folder], { encoding: 'utf8' }).stdout).toBe('');
   await expect(backUp(home, file, kept)).rejects.toThrow('exists; choose another name');
 
-  latest.npm.kill('SIGTERM');
-  await waitUntil(() => file.processes.every(isGone), { withinMs: 60_000, what: 'the end of every process' });
+  await stop(latest);
   expect(readFileSync(join(home.logs, 'eligo.log'), 'utf8')).not.toContain(file.test_api_key);
 });
 
@@ -228,32 +171,24 @@ it('restores only a whole backup with its own secrets into an empty home [D14.21
   writeFileSync(secretsFile, JSON.stringify({ secrets: generateSecrets() }));
   await expect(restore(home.root, { ...kept, secretsFile })).rejects.toThrow('are not those of this backup');
   expect(existsSync(home.root)).toBe(false);
-  await eligo('restore', '--from', kept.folder, '--secrets', kept.secretsFile);
+  await eligo(home, 'restore', '--from', kept.folder, '--secrets', kept.secretsFile);
 });
 
 it('has after a restore what was sold before the backup, books that agree and no event missing [D14.211]', async () => {
-  const file = await ready(npmStart());
+  const file = await ready(start());
   const api = apiClient(file.gateway, file.test_api_key);
   for (const id of soldBefore) {
     expect(await api.ok('GET', `/v1/checkout/sessions/${id}`)).toMatchObject({
       checkout_session: { status: 'complete' },
     });
   }
-  const passes =
-    (...args: string[]) =>
-    () =>
-      eligo(...args).then(
-        () => true,
-        () => false,
-      );
-  await waitUntil(passes('ledger', 'check'), { withinMs: 60_000, what: 'books that agree' });
-  await waitUntil(passes('events', 'missing'), { withinMs: 60_000, what: 'every event' });
+  await eligoSucceeds(home, 'ledger', 'check');
+  await eligoSucceeds(home, 'events', 'missing');
 });
 
 it('exits when NATS has shut its components out for good, so that a supervisor restarts it', async () => {
   const run = latest;
-  const file = readStackFile(home);
-  if (!file) throw new Error('there is no stack.json');
+  const file = stackFileOf(home);
   const configuration = join(home.nats, 'nats.conf');
   writeFileSync(configuration, readFileSync(configuration, 'utf8').replaceAll(/(password: "p)/g, '$1x'));
   process.kill(file.processes.find(({ name }) => name === 'nats')?.pid ?? 0, 'SIGKILL');
@@ -262,10 +197,3 @@ it('exits when NATS has shut its components out for good, so that a supervisor r
   await waitUntil(() => run.said().includes('a component failed'), { what: 'why the stack ended' });
   await waitUntil(() => file.processes.every(isGone), { withinMs: 60_000, what: 'the end of every process' });
 });
-
-// The processes from one up to another above it: the bootstrap, the shell, npm.
-function ancestors(pid: number, last: number): number[] {
-  const parent = parentOf(pid) ?? 0;
-  if (parent <= 1 || commandOf(parent) === undefined) throw new Error(`${last} is not above this process`);
-  return parent === last ? [parent] : [parent, ...ancestors(parent, last)];
-}
