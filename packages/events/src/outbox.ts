@@ -24,7 +24,7 @@ export interface Waiting {
   readonly rows: readonly OutboxRow[];
   /** Ids in the queue whose event the outbox does not hold any more: there is nothing to publish. */
   readonly gone: readonly string[];
-  /** Whether more may wait than were read. */
+  /** Whether more may wait than these. */
   readonly isFull: boolean;
 }
 
@@ -37,13 +37,32 @@ export const BATCH_ROWS = 500;
  */
 export const BATCH_BYTES = largestEventBytes;
 
-/** The next events to publish, oldest first. An event whose aggregate has an earlier one with a higher id waits for that. */
+/**
+ * The next events to publish, oldest first. An event waits for the one before it in its aggregate, which may have a higher id: two processes' clocks
+ * differ. Where all that is read waits so, reading goes on behind it.
+ */
 export async function readQueue(database: Database): Promise<Waiting> {
-  const found = await database.rows(queue, null);
-  const rows = found.filter((row): row is OutboxRow => row.payload !== null);
-  const gone = found.flatMap((row) => (row.payload === null ? [row.event_id] : []));
-  const bytes = rows.reduce((sum, { payload }) => sum + payload.length, 0);
-  return { rows, gone, isFull: found.length === BATCH_ROWS || bytes >= BATCH_BYTES };
+  const rows: OutboxRow[] = [];
+  const gone: string[] = [];
+  const passed = new Set<string>();
+  let held = 0;
+  for (let after = ''; ; ) {
+    const found = await database.rows(queue, null, [after]);
+    let bytes = 0;
+    for (const { previous_waiting: previous, payload, ...row } of found) {
+      bytes += payload?.length ?? 0;
+      if (previous !== null && !passed.has(previous)) {
+        held += 1;
+        continue;
+      }
+      passed.add(row.event_id);
+      if (payload === null) gone.push(row.event_id);
+      else rows.push({ ...row, payload });
+    }
+    const isFull = found.length === BATCH_ROWS || bytes >= BATCH_BYTES;
+    if (passed.size > 0 || !isFull) return { rows, gone, isFull: isFull || held > 0 };
+    after = found.at(-1)?.event_id ?? after;
+  }
 }
 
 /** The event as it is published: the column's number is added to the encoded rest, which is how protobuf joins two parts. */
@@ -74,21 +93,24 @@ export async function outboxLag(database: Database): Promise<{ waiting: number; 
 }
 
 // `offset 0` keeps the look-up of the event behind the queue's order, whatever the planner believes of the queue's size. The first event of an
-// aggregate has none before it.
-const queue = unscoped<Omit<OutboxRow, 'payload'> & { payload: Buffer | null }>(
+// aggregate has none before it. Of another one only the last one before it is looked up: an aggregate may have hundreds of thousands of events, and as many waiting ones.
+const queue = unscoped<Omit<OutboxRow, 'payload'> & { payload: Buffer | null; previous_waiting: string | null }>(
   'events.queue',
   upToBatchBytes(
-    'event_id, aggregate_id, aggregate_seq, type, test_mode, payload',
+    'event_id, aggregate_id, aggregate_seq, type, test_mode, payload, previous_waiting',
     `
-   select q.event_id, o.aggregate_id, o.aggregate_seq, o.type, o.test_mode, o.payload
+   select q.event_id, o.aggregate_id, o.aggregate_seq, o.type, o.test_mode, o.payload,
+          case when o.aggregate_seq > 1 then (
+            select waits.event_id from (
+              select event_id from outbox earlier where earlier.aggregate_id = o.aggregate_id and earlier.aggregate_seq < o.aggregate_seq
+              order by earlier.aggregate_seq desc limit 1
+            ) previous, lateral (select event_id from outbox_queue where event_id = previous.event_id offset 0) waits
+          ) end as previous_waiting
    from outbox_queue q
    left join lateral (
      select aggregate_id, aggregate_seq, type, test_mode, payload from outbox where event_id = q.event_id offset 0
    ) o on true
-   where case when o.aggregate_seq > 1 then not exists (
-       select from outbox earlier join outbox_queue waits using (event_id)
-       where earlier.aggregate_id = o.aggregate_id and earlier.aggregate_seq < o.aggregate_seq and earlier.event_id > q.event_id
-     ) else true end
+   where q.event_id > $1
    order by q.event_id limit ${BATCH_ROWS}`,
   ),
 );

@@ -44,8 +44,8 @@ test('no statement reads more among 100,000 events than among 1,000', () => {
 });
 
 const longPages = [
-  // A batch of 500, each with its event.
-  { statement: /^events\.queue$/, rows: 1_000 },
+  // A batch of 500, each with its event, the one before it in its aggregate, and whether that waits.
+  { statement: /^events\.queue$/, rows: 2_000 },
   // Counts for metrics, which stop.
   { statement: /^events\.lag$/, rows: 100_010 },
   { statement: /^events\.count_dead_letters$/, rows: 10_000 },
@@ -78,6 +78,13 @@ async function seed(place: EventsDatabase, each: number): Promise<void> {
      select now() - n * interval '1 day', 'ELIGO_GAMMA', 'missing', 0, 1, 1, '', '', '', now() from generate_series(1, 20) n`,
   ]);
   await place.admin(`update ${schema}.outbox_pruned set event_id = ''`);
+  // One record that changed as often. The newest fifth of its events waits, before all others.
+  await place.admin(`insert into ${schema}.outbox (event_id, aggregate_id, aggregate_seq, type, account_id, test_mode, payload)
+    select 'fevt_0' || lpad(n::text, 9, '0'), 'busy', n, 't', '${seededAccount}', true, '' from generate_series(1, ${each}) n`);
+  await place.admin(
+    `delete from ${schema}.outbox_queue where event_id between 'fevt_0' and 'fevt_0${String((each * 4) / 5).padStart(9, '0')}'`,
+  );
+  await place.admin(`vacuum analyze ${schema}.outbox_queue`);
 }
 
 const scope = { accountId: seededAccount, testMode: true };

@@ -4,7 +4,7 @@ import { CustomerSchema } from '@eligo/proto/checkout/v1/checkout';
 import { AccountUpdatedSchema, type Event } from '@eligo/proto/events/v1/events';
 import { expect, test } from 'vitest';
 import { append, outboxLag, provideEventContext } from '../src/index.ts';
-import { readQueue } from '../src/outbox.ts';
+import { BATCH_ROWS, readQueue } from '../src/outbox.ts';
 import { publishBatch } from '../src/publish-batch.ts';
 import { useFixture } from './fixture.ts';
 import { appendSome, scope, until } from './support.ts';
@@ -120,11 +120,28 @@ test('an event waits while an earlier one of its aggregate, with a higher id, do
   await on.database.admin(`
     insert into alpha.outbox (event_id, aggregate_id, aggregate_seq, type, account_id, test_mode, payload) values
       ('fevt_9', 'a', 1, 't', 'f', true, ''), ('fevt_1', 'a', 2, 't', 'f', true, ''), ('fevt_5', 'b', 1, 't', 'f', true, '')`);
-  const waiting = async () => (await readQueue(on.alpha)).rows.map(({ event_id }) => event_id);
-  expect(await waiting()).toEqual(['fevt_5', 'fevt_9']);
+  expect(await waiting()).toEqual({ ids: ['fevt_5', 'fevt_9'], isFull: true });
   await on.database.admin("delete from alpha.outbox_queue where event_id = 'fevt_9'");
-  expect(await waiting()).toEqual(['fevt_1', 'fevt_5']);
+  expect(await waiting()).toEqual({ ids: ['fevt_1', 'fevt_5'], isFull: false });
 });
+
+test('behind more events than a batch that all wait for one with a higher id, that one is found', async () => {
+  await on.database.admin(`
+    insert into alpha.outbox (event_id, aggregate_id, aggregate_seq, type, account_id, test_mode, payload)
+    select 'fevt_' || case n when 1 then 9999 else 1000 + n end, 'a', n, 't', 'f', true, '' from generate_series(1, ${BATCH_ROWS + 100}) n`);
+  expect(await waiting()).toEqual({ ids: ['fevt_9999'], isFull: true });
+  await on.relay();
+  await until(published);
+  expect(await streamed()).toEqual([
+    'fevt_9999',
+    ...Array.from({ length: BATCH_ROWS + 99 }, (_, at) => `fevt_${1_002 + at}`),
+  ]);
+});
+
+async function waiting() {
+  const { rows, isFull } = await readQueue(on.alpha);
+  return { ids: rows.map(({ event_id }) => event_id), isFull };
+}
 
 test('is woken by a commit in its own process and by one in another', async () => {
   await on.relay();
