@@ -42,7 +42,8 @@ export interface Sizes {
   readonly prices: readonly [number, number, number];
   /** Subscriptions that are due, where few are and where all are. */
   readonly renewals: readonly [number, number];
-  readonly keepUpRounds: number;
+  /** For how long confirms keep coming at the highest rate while their webhooks are timed. */
+  readonly keepUpMs: number;
   /** For how long an idle stack is watched. */
   readonly idleMs: number;
   /** Webhook events per second. */
@@ -116,8 +117,7 @@ export function readOptions(args: readonly string[]): Options {
       perRound: Math.ceil(tiny ? 8 : seconds * 200),
       prices: tiny ? [400, 800, 1_200] : [10_000, 100_000, 1_000_000],
       renewals: tiny ? [60, 400] : [1_000, 100_000],
-      // A round takes two seconds; this is to last a minute.
-      keepUpRounds: tiny ? 3 : 30,
+      keepUpMs: tiny ? 1_000 : 60_000,
       idleMs: tiny ? 4_000 : 30_000,
       eventsPerSecond: tiny ? 20 : 200,
       processorEventsPerSecond: tiny ? 50 : 500,

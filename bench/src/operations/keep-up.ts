@@ -15,12 +15,18 @@ export async function keepUp(bench: Bench): Promise<Compared> {
   await receiver.ask('take', null);
   const url = `http://127.0.0.1:${await receiver.ask('open', null)}/hook`;
   const place = await placeOf(bench);
-  const sessions = await openSessions(place, Math.ceil((sizes.perRound * sizes.keepUpRounds) / sizes.connections));
+  const open = (most: number) => openSessions(place, Math.ceil(most / sizes.connections));
+  const { perSecond } = await confirmSessions(place, await open(sizes.perRound));
+  let sessions = await open((perSecond * sizes.keepUpMs) / 1_000);
   const endpoint = await make(api, '/v1/webhooks', 'webhook', { url, events: ['*'] });
   try {
     const { rows } = await postgres.query<{ now: Date }>('select clock_timestamp() as now');
     const since = rows[0]?.now ?? new Date();
-    await confirmSessions(place, sessions);
+    for (let restMs = sizes.keepUpMs; ; sessions = await open(Math.max(sizes.perRound, (perSecond * restMs) / 1_000))) {
+      const done = await confirmSessions(place, sessions);
+      restMs -= (done.count * 1_000) / done.perSecond;
+      if (restMs <= 0) break;
+    }
     const latencies = await latenciesMs(bench, since);
     const ours = latencies[Math.floor(latencies.length * 0.99)] ?? Number.NaN;
     return { ratio: ours, ours, theirs: figures['keep-up'].goals[stack.topology] };
