@@ -320,39 +320,6 @@ describe('what is refused', () => {
   });
 });
 
-describe('a change of items at the same time as', () => {
-  const others: [string, (id: string) => Promise<unknown>][] = [
-    ['itself', (id) => update(id, { items: [{ priceId: on.peers.price(), quantity: 1 }] })],
-    ['a pause', (id) => pause(on.context, callOf(scope), id)],
-    [
-      'a cancellation',
-      (id) =>
-        cancelSubscription(on.context, scope, id, { atPeriodEnd: false, refund: 'full', refundAmountCents: null }),
-    ],
-    ['its renewal', () => runAt(may)],
-    ['another change', (id) => update(id, { metadata: { plan: 'gold' } })],
-  ];
-  it.each(others)('%s has a serial outcome, and takes no more than it invoices', async (_name, other) => {
-    for (let time = 0; time < 4; time++) {
-      const { id, price } = await soldAnd(6_000);
-      const both = [() => changeTo(id, price, 'always_invoice'), () => other(id)];
-      const outcomes = await Promise.allSettled((time % 2 === 0 ? both : both.reverse()).map((one) => one()));
-      for (const outcome of outcomes) {
-        if (outcome.status === 'rejected')
-          expect(['lock_timeout', 'subscription_not_updatable']).toContain(outcome.reason.code);
-      }
-      await runAt('2026-05-03T00:00:00.000Z');
-      const rows = await on.test.admin<{ id: string; status: string; total_cents: bigint }>(
-        'select id, status, total_cents from billing.invoices where subscription_id = $1 order by number offset 1',
-        [id],
-      );
-      for (const row of rows)
-        expect(on.peers.takenOf(row.id)).toBe(row.status === 'paid' ? Number(row.total_cents) : 0);
-      expect(rows.filter(({ status }) => status === 'open')).toEqual([]);
-    }
-  });
-});
-
 describe('a crash in the middle of a change of items', () => {
   it.each([
     'subscription.items_priced',

@@ -4,7 +4,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
 import { pause, resume } from '../src/actions/pause-and-resume.ts';
 import { nextStep } from '../src/domain/due-step.ts';
-import { runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
 import { callsOn, may } from './subscription-calls.ts';
 
@@ -226,56 +225,5 @@ describe('what these calls refuse', () => {
     for (const ask of [() => pause(on.context, call(), id), () => pay(invoice.id), () => voids(invoice.id)]) {
       await expect(ask()).rejects.toMatchObject({ code: 'lock_timeout' });
     }
-  });
-});
-
-describe('calls at once on one subscription', () => {
-  // Each outcome is one that the calls could have had one after the other, and no period is billed twice.
-  it.each([1, 2, 3, 4, 5, 6])('end in a serial outcome, round %i [D14.93]', async (round) => {
-    const { subscriptionId: id, customerId, card } = await sell(on, scope);
-    on.at(may);
-    if (round % 2 === 0) on.peers.behave(card, 'insufficient_funds');
-    const fresh = on.peers.cardOf(customerId, true);
-    const other = on.another();
-    const calls: [string, () => Promise<unknown>][] = [
-      ['renew', () => runDueSubscriptions(on.context)],
-      ['renew', () => runDueSubscriptions(other)],
-      ['update', () => update(id, { defaultPaymentMethodId: fresh, metadata: { round: String(round) } })],
-      ['pause', () => pause(other, callOf(scope), id)],
-      ['pay', async () => pay((await read(id)).invoice.id)],
-      [
-        'cancel',
-        () =>
-          round % 3 === 0
-            ? cancelSubscription(other, scope, id, { atPeriodEnd: false, refund: 'none', refundAmountCents: null })
-            : Promise.resolve(),
-      ],
-    ];
-    const outcomes = await Promise.allSettled(calls.map(([, ask]) => ask()));
-    const refused = outcomes.flatMap((one) =>
-      one.status === 'rejected' ? [(one.reason as { code?: string }).code] : [],
-    );
-    const expected = ['lock_timeout', 'invoice_already_paid', 'invoice_not_payable', 'subscription_not_pausable'];
-    expect([...expected, 'subscription_not_updatable', 'subscription_not_cancelable', 'card_declined']).toEqual(
-      expect.arrayContaining(refused),
-    );
-    await runAt('2026-05-01T00:02:00.000Z');
-    const { subscription } = await read(id);
-    const invoices = await on.test.admin<{
-      id: string;
-      status: string;
-      total_cents: bigint;
-      amount_paid_cents: bigint;
-      period_start: Date;
-    }>(
-      'select id, status, total_cents, amount_paid_cents, period_start from billing.invoices where subscription_id = $1 order by number',
-      [id],
-    );
-    expect(new Set(invoices.map(({ period_start }) => period_start.getTime())).size).toBe(invoices.length);
-    for (const invoice of invoices.slice(1))
-      expect(on.peers.takenOf(invoice.id)).toBe(Number(invoice.amount_paid_cents));
-    const open = invoices.filter(({ status }) => status === 'open').length;
-    expect(open).toBe(subscription.status === 'past_due' ? 1 : 0);
-    expect(['active', 'past_due', 'canceled', 'paused']).toContain(subscription.status);
   });
 });

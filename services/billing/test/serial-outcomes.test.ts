@@ -3,11 +3,16 @@ import { type Scope, withTx } from '@eligo/postgres';
 import { EventSchema } from '@eligo/proto/events/v1/events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
-import { pause } from '../src/actions/pause-and-resume.ts';
+import { pause, resume } from '../src/actions/pause-and-resume.ts';
 import { payInvoice } from '../src/actions/pay-invoice.ts';
+import { payInvoiceOnPage } from '../src/actions/pay-invoice-on-page.ts';
+import { retryWithUpdatedCard } from '../src/actions/retry-with-updated-card.ts';
 import { updateSubscription } from '../src/actions/update-subscription.ts';
+import { voidInvoice } from '../src/actions/void-invoice.ts';
 import type { Context } from '../src/context.ts';
+import type { Cancellation } from '../src/domain/cancellation.ts';
 import { runDueSubscriptions } from '../src/jobs/run-due.ts';
+import { pendingProrations } from '../src/store/prorations.ts';
 import { saveRenewalSpread } from '../src/store/renewal-settings.ts';
 import { findSubscription } from '../src/store/subscriptions.ts';
 import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
@@ -21,65 +26,104 @@ beforeAll(async () => {
 });
 afterAll(() => on.close());
 
-const justBefore = '2026-04-30T23:59:59.999Z';
 const may = '2026-05-01T00:00:00.000Z';
-const soonAfter = '2026-05-01T00:02:00.000Z';
 
-/** A subscription whose renewal is due, and a card that pays. */
-interface Due {
+/** How a subscription stands when it is called. */
+type Standing = 'whose renewal is due' | 'whose retry is due' | 'that is paused' | 'in the middle of a period';
+
+/** What its card does when it is charged then. */
+type Card = 'pays' | 'is declined';
+
+/** When it is called. */
+const calledAt: Readonly<Record<Standing, Date>> = {
+  'whose renewal is due': new Date(may),
+  'whose retry is due': new Date('2026-05-02T00:00:00.000Z'),
+  'that is paused': new Date(may),
+  'in the middle of a period': new Date('2026-04-16T00:00:00.000Z'),
+};
+
+/** A subscription, its card, and cards that pay: two of the customer, and one that is typed on the page. */
+interface Called {
+  readonly standing: Standing;
   readonly scope: Scope;
   readonly id: string;
   readonly card: string;
   readonly fresh: string;
+  readonly backup: string;
+  readonly typed: string;
 }
 
-type CallName = 'renew' | 'update' | 'items' | 'pause' | 'pay' | 'cancel';
+const unchanged = { discount: { couponId: null, promoCode: null }, clearsDiscounts: false };
+const cancellation: Cancellation = { atPeriodEnd: false, refund: 'none', refundAmountCents: null };
 
-const calls: Readonly<Record<CallName, (of: Due, context: Context) => Promise<unknown>>> = {
+const calls = {
   renew: (_of, context) => runDueSubscriptions(context),
   update: ({ scope, id, fresh }, context) =>
     updateSubscription(context, callOf(scope), id, {
-      ...{ discount: { couponId: null, promoCode: null }, clearsDiscounts: false },
-      ...{ defaultPaymentMethodId: fresh, metadata: { plan: 'gold' } },
+      ...{ ...unchanged, defaultPaymentMethodId: fresh, metadata: { plan: 'gold' } },
     }),
+  backup: ({ scope, id, backup }, context) =>
+    updateSubscription(context, callOf(scope), id, { ...unchanged, backupPaymentMethodId: backup }),
+  'end with the period': ({ scope, id }, context) =>
+    updateSubscription(context, callOf(scope), id, { ...unchanged, cancelAtPeriodEnd: true }),
   items: ({ scope, id }, context) =>
     updateSubscription(context, callOf(scope), id, {
-      ...{ discount: { couponId: null, promoCode: null }, clearsDiscounts: false },
-      ...{ items: [{ priceId: on.peers.price({ unitAmountCents: 9_000 }), quantity: 1 }] },
+      ...{ ...unchanged, items: [{ priceId: on.peers.price({ unitAmountCents: 9_000 }), quantity: 1 }] },
       prorationBehavior: 'always_invoice',
     }),
   pause: ({ scope, id }, context) => pause(context, callOf(scope), id),
-  async pay({ scope, id }, context) {
-    const subscription = await findSubscription(on.database, scope, id);
-    await payInvoice(context, callOf(scope), subscription?.latestInvoiceId ?? '', undefined);
+  resume: ({ scope, id }, context) => resume(context, callOf(scope), id, false),
+  pay: async (of, context) => payInvoice(context, callOf(of.scope), await latestOf(of), undefined),
+  page: async (of, context) =>
+    payInvoiceOnPage(context, callOf(of.scope), await latestOf(of), [
+      { processorPaymentMethodId: of.typed, slot: 'health' },
+    ]),
+  void: async (of, context) => voidInvoice(context, callOf(of.scope), await latestOf(of)),
+  'new number': ({ scope, card }, context) => {
+    on.peers.behave(card, 'pays');
+    return withTx(context.database, scope, (tx) => retryWithUpdatedCard(context, tx, scope, card));
   },
-  cancel: ({ scope, id }, context) =>
-    cancelSubscription(context, scope, id, { atPeriodEnd: false, refund: 'full', refundAmountCents: null }),
-};
+  cancel: ({ scope, id }, context) => cancelSubscription(context, scope, id, { ...cancellation, refund: 'full' }),
+  'cancel later': ({ scope, id }, context) =>
+    cancelSubscription(context, scope, id, { ...cancellation, atPeriodEnd: true }),
+} satisfies Readonly<Record<string, (of: Called, context: Context) => Promise<unknown>>>;
 
-async function due(declines: boolean): Promise<Due> {
+type CallName = keyof typeof calls;
+
+async function latestOf({ scope, id }: Called): Promise<string> {
+  return (await findSubscription(on.database, scope, id))?.latestInvoiceId ?? '';
+}
+
+async function bring(standing: Standing, cardThen: Card): Promise<Called> {
   on.at(start);
   const scope = someScope();
   const { subscriptionId: id, customerId, card } = await sell(on, scope);
-  on.at(may);
-  if (declines) on.peers.behave(card, 'insufficient_funds');
-  return { scope, id, card, fresh: on.peers.cardOf(customerId, true) };
+  if (standing === 'that is paused') await pause(on.context, callOf(scope), id);
+  if (standing === 'whose retry is due') {
+    on.peers.behave(card, 'insufficient_funds');
+    on.at(may);
+    while (await runDueSubscriptions(on.context));
+  }
+  on.peers.behave(card, cardThen === 'pays' ? 'pays' : 'insufficient_funds');
+  on.at(calledAt[standing]);
+  const [fresh, backup] = [on.peers.cardOf(customerId, true), on.peers.cardOf(customerId, false)];
+  return { standing, scope, id, card, fresh, backup, typed: on.peers.typed('pays') };
 }
 
-/** Whether a call took effect: one that is refused changes nothing, but for a card that says no. */
-async function tookEffect(made: Promise<unknown>): Promise<boolean> {
+/** What a call answers: `done`, or the code of its refusal. The page shows the invoice after any answer. */
+async function answerOf(call: CallName, made: Promise<unknown>): Promise<string> {
   return made.then(
-    () => true,
+    () => 'done',
     (error: { code?: string }) => {
       if (error.code === undefined) throw error;
-      return error.code === 'card_declined';
+      return call === 'page' ? 'done' : error.code;
     },
   );
 }
 
-/** All that is left of it once what is due is done: the status, what it was billed, what each card paid, and what is to be refunded. */
-async function outcomeOf({ scope, id, fresh }: Due): Promise<string> {
-  on.at(soonAfter);
+/** All that is left of it once what is due is done: what it is, what it was billed, what each card paid, and what is to be refunded. */
+async function stateOf({ standing, scope, id, fresh, typed, card }: Called) {
+  on.at(new Date(calledAt[standing].getTime() + 120_000));
   while (await runDueSubscriptions(on.context));
   const subscription = await findSubscription(on.database, scope, id);
   const invoices = await on.test.admin<{ id: string; status: string; total_cents: bigint; attempts: number }>(
@@ -90,70 +134,95 @@ async function outcomeOf({ scope, id, fresh }: Due): Promise<string> {
     "select payload from billing.outbox where aggregate_id = $1 and type = 'command.refund' order by event_id",
     [id],
   );
-  const byCard = (invoiceId: string) =>
-    on.peers.taken
-      .filter((one) => one.invoiceId === invoiceId)
-      .map((one) => `${one.paymentMethodId === fresh ? 'fresh' : 'old'} ${one.amountCents}`);
-  return JSON.stringify({
+  const cards = new Map([
+    [card, 'old'],
+    [fresh, 'fresh'],
+    [on.peers.adoptedAs(typed), 'typed'],
+  ]);
+  const named = (cardId: string | null | undefined) => cards.get(cardId ?? '') ?? 'another';
+  return {
     status: subscription?.status,
     plan: subscription?.metadata.plan,
-    isFresh: subscription?.defaultPaymentMethodId === fresh,
-    invoices: invoices.map((one) => [one.status, Number(one.total_cents), one.attempts, byCard(one.id)]),
+    card: named(subscription?.defaultPaymentMethodId),
+    hasBackup: subscription?.backupPaymentMethodId !== null,
+    endsWithPeriod: subscription?.cancelAtPeriodEnd,
+    periodEnd: subscription?.currentPeriodEnd,
+    pays: subscription?.paymentAt,
+    items: subscription?.items.map((item) => [item.unitAmountCents, item.quantity, item.invoicedCents]),
+    pending: (await pendingProrations(on.database, scope, id)).map(({ kind, leftCents }) => [kind, leftCents]),
+    invoices: invoices.map((one) => [
+      ...[one.status, Number(one.total_cents), one.attempts],
+      on.peers.taken
+        .filter((taken) => taken.invoiceId === one.id)
+        .map((taken) => [named(taken.paymentMethodId), taken.amountCents]),
+    ]),
     refunds: refunds.map(({ payload }) => {
       const { object } = fromBinary(EventSchema, payload);
       return object.case === 'refundRequested' ? Number(object.value.amountCents) : null;
     }),
-  });
+  };
+}
+
+interface Made {
+  readonly call: CallName;
+  readonly answer: string;
+}
+
+/** The answers of calls, and all that is left. */
+async function outcomeOf(of: Called, made: readonly Made[]): Promise<string> {
+  const answers = made.filter(({ call }) => call !== 'renew').map(({ call, answer }) => `${call}: ${answer}`);
+  return JSON.stringify({ answers: answers.sort(), ...(await stateOf(of)) });
 }
 
 function* orders(names: readonly CallName[]): Generator<readonly CallName[]> {
   if (names.length === 0) yield [];
   for (const [at, first] of names.entries()) {
+    // Of two calls that are the same, only one begins.
+    if (names.indexOf(first) < at) continue;
     for (const rest of orders(names.toSpliced(at, 1))) yield [first, ...rest];
   }
 }
 
-// By whether the card declines and which calls took effect.
-const known = new Map<string, Set<string>>();
-
 /**
- * What these calls come to one after the other, in every order until one comes to the outcome. Those before the renewal are made a moment before it is due, or when
- * it is, which has them renew first. Two calls are two steps each. A renewal, which an account can spread over a minute: its period begins with an open invoice, which
- * is then charged. And an update: it is saved, and then its card pays what is owed.
+ * One way to make calls one after the other. Those before the step that is due are made a moment before that, or when it is due, which has them do it first. Two
+ * calls are two steps each. A renewal, which an account can spread over a minute: its period begins with an open invoice, which is then charged. And a change: it is
+ * saved, and then a card pays what is owed.
  */
-async function serialOutcomes(declines: boolean, names: readonly CallName[], outcome: string): Promise<Set<string>> {
-  const name = `${declines} ${names.join(' ')}`;
-  const outcomes = known.get(name) ?? new Set<string>();
-  known.set(name, outcomes);
-  for (const order of orders(names)) {
-    for (const time of [justBefore, may]) {
-      for (const spreads of [false, true]) {
-        for (const parts of [false, true]) {
-          if (outcomes.has(outcome)) return outcomes;
-          const of = await due(declines);
-          if (spreads) await withTx(on.database, of.scope, (tx) => saveRenewalSpread(tx, of.scope, 1));
-          const renewsAt = order.indexOf('renew');
-          await makeInTurn(
-            of,
-            order.map((call, at) => ({ call, time: at < renewsAt ? time : may })),
-            parts,
-          );
-          outcomes.add(await outcomeOf(of));
-        }
-      }
-    }
-  }
-  return outcomes;
+interface Way {
+  readonly order: readonly CallName[];
+  readonly isEarly: boolean;
+  readonly spreads: boolean;
+  readonly parts: boolean;
 }
 
-/** Makes calls one after the other or, with `parts`, those after an update between its two steps. */
-async function makeInTurn(
-  of: Due,
-  [first, ...others]: readonly { readonly call: CallName; readonly time: string }[],
-  parts: boolean,
-): Promise<void> {
-  if (first === undefined) return;
-  let rest: Promise<void> | undefined;
+function waysOf(names: readonly CallName[]): Way[] {
+  const either = [false, true];
+  return [...orders(names)].flatMap((order) =>
+    (order.includes('renew') ? either : [false]).flatMap((spreads) =>
+      (order.indexOf('renew') > 0 ? either : [false]).flatMap((isEarly) =>
+        either.map((parts) => ({ order, isEarly, spreads, parts })),
+      ),
+    ),
+  );
+}
+
+async function comesTo(standing: Standing, cardThen: Card, { order, isEarly, spreads, parts }: Way): Promise<string> {
+  const of = await bring(standing, cardThen);
+  if (spreads) await withTx(on.database, of.scope, (tx) => saveRenewalSpread(tx, of.scope, 1));
+  const [due, early] = [calledAt[standing], new Date(calledAt[standing].getTime() - 1)];
+  const steps = order.map((call, at) => ({ call, time: isEarly && at < order.indexOf('renew') ? early : due }));
+  return outcomeOf(of, await makeInTurn(of, steps, parts));
+}
+
+interface Step {
+  readonly call: CallName;
+  readonly time: Date;
+}
+
+/** Makes calls one after the other or, with `parts`, those after a change between its two steps. */
+async function makeInTurn(of: Called, [first, ...others]: readonly Step[], parts: boolean): Promise<readonly Made[]> {
+  if (first === undefined) return [];
+  let rest: Promise<readonly Made[]> | undefined;
   const makeRest = () => {
     rest ??= makeInTurn(of, others, parts);
     return rest;
@@ -161,44 +230,87 @@ async function makeInTurn(
   const context = {
     ...on.context,
     failpoint: async (name: string) => {
-      if (parts && name === 'subscription.changed') await makeRest();
+      if (parts && (name === 'subscription.changed' || name === 'invoice.due')) await makeRest();
     },
   };
   on.at(first.time);
-  await tookEffect(calls[first.call](of, context));
-  await makeRest();
+  const answer = await answerOf(first.call, calls[first.call](of, context));
+  return [{ call: first.call, answer }, ...(await makeRest())];
 }
 
-describe('calls at once on one subscription whose renewal is due', () => {
-  const sets: readonly (readonly CallName[])[] = [
-    ['renew', 'update', 'pause', 'pay'],
-    ['renew', 'update', 'pay', 'cancel'],
-    ['renew', 'items', 'pause', 'pay'],
-    ['renew', 'items', 'update', 'cancel'],
+// The serial outcomes found so far, and the ways that are left to try, by the subscription and its calls.
+const known = new Map<string, { readonly found: Set<string>; readonly left: Way[] }>();
+
+/** The serial outcomes of calls that were made, looked for until one is the outcome. */
+async function lookFor(
+  outcome: string,
+  standing: Standing,
+  cardThen: Card,
+  made: readonly Made[],
+): Promise<Set<string>> {
+  const names = made.map(({ call }) => call).sort();
+  const name = JSON.stringify([standing, cardThen, names]);
+  const { found, left } = known.get(name) ?? { found: new Set<string>(), left: waysOf(names) };
+  known.set(name, { found, left });
+  const refused = new Set(made.filter(({ answer }) => answer !== 'done').map(({ call }) => call));
+  left.sort((one, another) => unlikeliness(one, refused) - unlikeliness(another, refused));
+  while (!found.has(outcome)) {
+    const way = left.shift();
+    if (way === undefined) break;
+    found.add(await comesTo(standing, cardThen, way));
+  }
+  return found;
+}
+
+// What was refused was most likely refused because of what was done. This decides only how soon the outcome is found.
+function unlikeliness({ order, isEarly, spreads, parts }: Way, refused: ReadonlySet<CallName>): number {
+  const before = order.map((call, at) =>
+    refused.has(call) ? order.slice(at).filter((later) => !refused.has(later)).length : 0,
+  );
+  return before.reduce((sum, one) => sum + one, 0) + [isEarly, spreads, parts].filter(Boolean).length;
+}
+
+/** Makes the calls at once by two instances, each of which renews, in another order each time, and compares with what they come to one after the other. */
+async function comparesWithSerial(standing: Standing, cardThen: Card, names: readonly CallName[]) {
+  for (let round = 0; round < names.length; round++) {
+    const of = await bring(standing, cardThen);
+    const order = names.map((_, at) => names[(at + round) % names.length] ?? 'renew');
+    const made = await Promise.all(
+      [...order, 'renew' as const].map(async (call, at) => ({
+        call,
+        answer: await answerOf(call, calls[call](of, at % 2 === 0 ? on.context : other)),
+      })),
+    );
+    // One that is to be made again changed nothing. A renewal that another call was before is made in the end.
+    const counted = made
+      .slice(0, names.length)
+      .filter(({ call, answer }) => call === 'renew' || answer !== 'lock_timeout');
+    const outcome = await outcomeOf(of, counted);
+    const outcomes = await lookFor(outcome, standing, cardThen, counted);
+    expect(outcomes.has(outcome), `round ${round}: ${outcome}\n is none of ${[...outcomes].join('\n')}`).toBe(true);
+  }
+}
+
+describe('calls at once on one subscription', () => {
+  const sets: readonly (readonly [Standing, readonly CallName[], Card])[] = [
+    ['whose renewal is due', ['update', 'cancel', 'pause', 'renew', 'pay'], 'pays'],
+    ['whose renewal is due', ['update', 'cancel', 'pause', 'renew', 'pay'], 'is declined'],
+    ['whose renewal is due', ['renew', 'items', 'pause', 'pay'], 'is declined'],
+    ['whose renewal is due', ['renew', 'items', 'update', 'cancel'], 'pays'],
+    ['whose renewal is due', ['renew', 'items', 'items', 'backup'], 'pays'],
+    ['whose renewal is due', ['renew', 'end with the period', 'update', 'void'], 'is declined'],
+    ['whose renewal is due', ['renew', 'cancel later', 'backup', 'page'], 'is declined'],
+    ['whose retry is due', ['renew', 'update', 'void', 'page'], 'is declined'],
+    ['whose retry is due', ['renew', 'pay', 'void', 'cancel'], 'pays'],
+    ['whose retry is due', ['renew', 'new number', 'void', 'end with the period'], 'is declined'],
+    ['that is paused', ['resume', 'resume', 'pause', 'update'], 'pays'],
+    ['that is paused', ['resume', 'cancel', 'items', 'void'], 'is declined'],
+    ['in the middle of a period', ['items', 'items', 'pause', 'update'], 'pays'],
+    ['in the middle of a period', ['items', 'cancel', 'backup', 'pay'], 'is declined'],
   ];
-  const cases = sets.flatMap((names) => [false, true].map((declines) => ({ names, declines })));
-  it.each(cases)(
-    'come to what those that were not refused can come to one after the other: $names, of a card that declines: $declines [D14.262]',
-    async ({ names, declines }) => {
-      for (let round = 0; round < 6; round++) {
-        const of = await due(declines);
-        // By two instances, each of which renews, and in another order each time.
-        const order = names.map((_, at) => names[(at + round) % names.length] ?? 'renew');
-        const made = [...order, 'renew' as const].map((call, at) => ({
-          call,
-          effect: tookEffect(calls[call](of, at % 2 === 0 ? on.context : other)),
-        }));
-        const effects = await Promise.all(made.map(({ effect }) => effect));
-        // A renewal that another call was before is made in the end.
-        const effective = names.filter((name) => name === 'renew' || effects[order.indexOf(name)]);
-        const outcome = await outcomeOf(of);
-        const outcomes = await serialOutcomes(declines, effective, outcome);
-        expect(
-          [...outcomes].includes(outcome),
-          `${outcome} of ${[...outcomes].join('  OR  ')} round ${round}: ${effective.join(', ')}`,
-        ).toBe(true);
-      }
-    },
+  it.each(sets)(
+    '%s answer and leave what they do one after the other in some order: %j, of a card that %s [D14.262]',
+    async (standing, names, card) => comparesWithSerial(standing, card, names),
     120_000,
   );
 });
