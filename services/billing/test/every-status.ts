@@ -1,128 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { fromBinary } from '@bufbuild/protobuf';
 import { failureTable, isFailureCode } from '@eligo/failures';
-import { type Scope, withTx } from '@eligo/postgres';
+import type { Scope } from '@eligo/postgres';
 import { EventSchema } from '@eligo/proto/events/v1/events';
-import { cents } from '@eligo/values';
 import { expect, it } from 'vitest';
-import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
 import { createSubscription, type NewSubscription } from '../src/actions/create-subscription.ts';
-import { pause, resume } from '../src/actions/pause-and-resume.ts';
-import { payInvoice } from '../src/actions/pay-invoice.ts';
-import { payInvoiceOnPage } from '../src/actions/pay-invoice-on-page.ts';
-import { resendReceipts } from '../src/actions/resend-receipts.ts';
-import { retryWithUpdatedCard } from '../src/actions/retry-with-updated-card.ts';
-import { type SubscriptionUpdate, updateSubscription } from '../src/actions/update-subscription.ts';
-import { voidInvoice } from '../src/actions/void-invoice.ts';
-import type { Cancellation } from '../src/domain/cancellation.ts';
+import { pause } from '../src/actions/pause-and-resume.ts';
 import { type SubscriptionStatus, subscriptionStates } from '../src/domain/subscription-states.ts';
 import { runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { findInvoice } from '../src/store/invoices.ts';
 import { pendingProrations } from '../src/store/prorations.ts';
 import { findSubscription } from '../src/store/subscriptions.ts';
+import { type Brought, calls, later, letTimePass, now } from './every-status-calls.ts';
+import { withoutRow } from './every-status-rows.ts';
 import { callOf, type Fixture, sell, someScope, start } from './fixture.ts';
 
-/** A subscription that was brought to a status by what happens to subscriptions. */
-interface Brought {
-  readonly scope: Scope;
-  readonly id: string;
-  readonly customerId: string;
-  readonly card: string;
-}
-
 type ByStatus = Readonly<Record<SubscriptionStatus, Brought>>;
-
-type Ask = (of: Brought & { readonly invoiceId: string }, on: Fixture) => Promise<unknown>;
-
-/** When the calls are made: in the middle of a period, after the last try of one account and before the second try of another one. */
-const now = '2026-05-02T12:00:00.000Z';
-const later = (days: number) => new Date(Date.parse(now) + days * 86_400_000);
-
-const update =
-  (change: Partial<SubscriptionUpdate> | ((of: Brought, on: Fixture) => Partial<SubscriptionUpdate>)): Ask =>
-  (of, on) =>
-    updateSubscription(on.context, callOf(of.scope), of.id, {
-      ...{ discount: { couponId: null, promoCode: null }, clearsDiscounts: false },
-      ...(typeof change === 'function' ? change(of, on) : change),
-    });
-
-const otherItems = (prorationBehavior?: string, interval = 'month') =>
-  update((_of, on) => ({
-    items: [{ priceId: on.peers.price({ unitAmountCents: 9_000, recurring: { interval } }), quantity: 1 }],
-    ...(prorationBehavior === undefined ? {} : { prorationBehavior }),
-  }));
-
-const cancel =
-  (asked: Partial<Cancellation>): Ask =>
-  ({ scope, id }, on) =>
-    cancelSubscription(on.context, scope, id, {
-      atPeriodEnd: false,
-      refund: 'none',
-      refundAmountCents: null,
-      ...asked,
-    });
-
-const pay =
-  (behavior: 'pays' | 'insufficient_funds'): Ask =>
-  ({ scope, customerId, invoiceId }, on) =>
-    payInvoice(on.context, callOf(scope), invoiceId, on.peers.cardOf(customerId, true, behavior));
-
-const itsTimeEnds = 'its period, trial, 23 hours or last try ends';
-const itsTimeEndsDeleted = 'the same, and its customer was deleted';
-
-// The calls of the table in decisions 14.262, by the text of its first column.
-const calls: Readonly<Record<string, Ask>> = {
-  '`PATCH` without a change': update({}),
-  '`PATCH` `metadata`': update({ metadata: { plan: 'gold' } }),
-  '`PATCH` `default_payment_method`, which pays': update((of, on) => ({
-    defaultPaymentMethodId: on.peers.cardOf(of.customerId, true),
-  })),
-  '`PATCH` `default_payment_method`, which is declined': update((of, on) => ({
-    defaultPaymentMethodId: on.peers.cardOf(of.customerId, true, 'insufficient_funds'),
-  })),
-  '`PATCH` `cancel_at_period_end`': update({ cancelAtPeriodEnd: true }),
-  '`PATCH` `cancel_at`': update({ cancelAt: later(2) }),
-  '`PATCH` `cancel_at` in the past': update({ cancelAt: later(-1) }),
-  '`PATCH` `coupon`': update((_of, on) => ({
-    discount: { couponId: on.peers.coupon({ percentOffBasisPoints: 1_000, duration: 'forever' }), promoCode: null },
-  })),
-  '`PATCH` `trial_end`, later': update({ trialEnd: later(40) }),
-  '`PATCH` `trial_end` `now`': update({ trialEnd: 'now' }),
-  '`PATCH` `proration_behavior`': update({ prorationBehavior: 'always_invoice' }),
-  '`PATCH` `items` with `always_invoice`': otherItems('always_invoice'),
-  '`PATCH` `items` with `create_prorations`': otherItems('create_prorations'),
-  '`PATCH` `items` with `none`': otherItems('none'),
-  '`PATCH` `items` alone': otherItems(),
-  '`PATCH` `items` of another interval': otherItems('create_prorations', 'year'),
-  '`POST` `/pause`': ({ scope, id }, on) => pause(on.context, callOf(scope), id),
-  '`POST` `/resume`': ({ scope, id }, on) => resume(on.context, callOf(scope), id, false),
-  '`POST` `/resume`, the anchor stays': ({ scope, id }, on) => resume(on.context, callOf(scope), id, true),
-  '`DELETE`': cancel({}),
-  '`DELETE` with `refund` `full`': cancel({ refund: 'full' }),
-  '`DELETE` with `refund` `prorated`': cancel({ refund: 'prorated' }),
-  '`DELETE` with `refund` `custom`': cancel({ refund: 'custom', refundAmountCents: cents(100) }),
-  '`DELETE` with `refund` `custom` without an amount': cancel({ refund: 'custom' }),
-  '`DELETE` with `cancel_at_period_end`': cancel({ atPeriodEnd: true }),
-  '`DELETE` with `cancel_at_period_end` and a refund': cancel({ atPeriodEnd: true, refund: 'full' }),
-  'its latest invoice: `/pay` with a card that pays': pay('pays'),
-  'its latest invoice: `/pay` with a card that is declined': pay('insufficient_funds'),
-  'its latest invoice: `/void`': ({ scope, invoiceId }, on) => voidInvoice(on.context, callOf(scope), invoiceId),
-  'the page of its latest invoice, with a card that pays': async ({ scope, invoiceId }, on) => {
-    const cards = [{ processorPaymentMethodId: on.peers.typed('pays'), slot: 'health' }] as const;
-    await payInvoiceOnPage(on.context, callOf(scope), invoiceId, cards);
-  },
-  '`POST` `/receipts/resend`': ({ scope, id }, on) => resendReceipts(on.context, scope, id),
-  'the network replaces its card': async ({ scope, card }, on) => {
-    on.peers.behave(card, 'pays');
-    await withTx(on.database, scope, (tx) => retryWithUpdatedCard(on.context, tx, scope, card));
-    while (await runDueSubscriptions(on.context));
-  },
-  [itsTimeEnds]: () => Promise.resolve(),
-  [itsTimeEndsDeleted]: async ({ customerId }, on) => on.peers.deleteCustomer(customerId),
-};
-
-// After these calls, the days of the schedule of an account by default pass, and then the ends of a period and of a trial.
-const letTimePass: ReadonlySet<string> = new Set([itsTimeEnds, itsTimeEndsDeleted]);
 
 async function passTime(on: Fixture): Promise<void> {
   for (const days of [1, 1.5, 3.5, 5.5, 31, 62]) {
@@ -145,21 +38,23 @@ async function bringAll(on: Fixture, rows: number): Promise<ByStatus[]> {
     );
   }
   const soldIn = async (scope: Scope, parts: Parameters<typeof sell>[2] = {}): Promise<Brought> => {
-    const { subscriptionId, customerId, card } = await sell(on, scope, parts);
-    return { scope, id: subscriptionId, customerId, card };
+    const items = [{ quantity: 1 }, { quantity: 1 }];
+    const { subscriptionId, customerId, card, priceIds } = await sell(on, scope, { items, ...parts });
+    return { scope, id: subscriptionId, customerId, card, priceIds };
   };
   const declines = () => ({ card: on.peers.card(true, 'insufficient_funds') });
   const incomplete = async (): Promise<Brought> => {
     const customerId = on.peers.customer();
     const card = on.peers.cardOf(customerId, true, 'insufficient_funds');
+    const priceIds = [1, 2].map(() => on.peers.price({ unitAmountCents: 1_500 }));
     const asked: NewSubscription = {
-      ...{ customerId, items: [{ priceId: on.peers.price(), quantity: 1 }], defaultPaymentMethodId: card },
+      ...{ customerId, items: priceIds.map((priceId) => ({ priceId, quantity: 1 })), defaultPaymentMethodId: card },
       ...{ discount: { couponId: null, promoCode: null }, trialEnd: null, trialDays: null, metadata: {} },
       ...{ missingPaymentMethod: null, cancelAt: null, cancelAtPeriodEnd: false, backupPaymentMethodId: null },
       prorationBehavior: null,
     };
     const { subscriptionId: id } = await createSubscription(on.context, callOf(byDefault), asked, undefined);
-    return { scope: byDefault, id, customerId, card };
+    return { scope: byDefault, id, customerId, card, priceIds };
   };
   const each = <Made>(make: () => Promise<Made>) => Promise.all(Array.from({ length: rows }, make));
   const at = async (time: string) => {
@@ -226,8 +121,10 @@ export function everyStatusTests(machineOf: () => Fixture): void {
   const [passing, atOnce] = [true, false].map((passes) => table.filter(({ call }) => letTimePass.has(call) === passes));
   let brought: Promise<ByStatus[]> | undefined;
 
-  it('the table has every status and every call', () => {
-    expect(table.map(({ call }) => call)).toEqual(Object.keys(calls));
+  it('the table has every status, and every call, field and command that changes subscriptions or their invoices', () => {
+    const rows = table.map(({ call }) => call);
+    expect(rows).toEqual(Object.keys(calls));
+    expect(withoutRow(rows)).toEqual([]);
     const statuses = [...subscriptionStates.states].sort();
     for (const { cells } of table) expect(Object.keys(cells).sort()).toEqual(statuses);
   });
