@@ -18,7 +18,7 @@ import type { Context } from '../src/context.ts';
 import { mailReceipts } from '../src/jobs/send-mails.ts';
 import { findReceipt, listReceipts } from '../src/store/receipts.ts';
 import { erasedReceiptTests } from './erased-receipts.ts';
-import { type Fixture, openFixture, sell, someScope } from './fixture.ts';
+import { type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
 import { refundReceiptTests } from './refund-receipts.ts';
 
 let on: Fixture;
@@ -338,6 +338,23 @@ describe('resending', () => {
     expect(server.mails).toHaveLength(3);
   });
 
+  it('sends the same HTML and PDF, byte for byte, also a year later [D14.86, D14.88]', async () => {
+    const { subscriptionId, sessionId } = await sell(on, scope);
+    await issue({ sessionId });
+    await runDueMails(on.context);
+    on.at('2027-04-01T00:00:00.000Z');
+    await resendReceipts(on.context, scope, subscriptionId);
+    await runDueMails(on.context);
+    on.at(start);
+    const [first, second] = server.mails.map(({ data }) => partsOf(data));
+    expect(first?.map(({ type }) => type)).toEqual(['text/html', 'application/pdf']);
+    expect(second).toEqual(first);
+    const { html, pdf } = await receiptDocuments(on.database, scope, await onlyReceipt());
+    const [ofHtml, ofPdf] = first ?? [];
+    expect(ofHtml?.content.toString().replaceAll('\r\n', '\n').trimEnd()).toBe(html.trimEnd());
+    expect(ofPdf?.content.equals(pdf)).toBe(true);
+  });
+
   it('finds no receipt where the shopper was not mailed one, and refuses an unknown subscription [D14.88]', async () => {
     const { subscriptionId } = await sell(on, scope);
     expect(await resendReceipts(on.context, scope, subscriptionId)).toEqual([]);
@@ -347,3 +364,22 @@ describe('resending', () => {
     expect(await findReceipt(on.database, scope, 'frcpt_none')).toBeUndefined();
   });
 });
+
+/** The parts of a mail, without their boundaries, which each mail has of its own. */
+function partsOf(data: string): { type: string; content: Buffer }[] {
+  return data.split(/^--\S+\r\n/m).flatMap((part) => {
+    const [head = '', ...body] = part.split('\r\n\r\n');
+    const type = /^Content-Type: ([^;\r]+)/im.exec(head)?.[1] ?? '';
+    if (type.startsWith('multipart/')) return [];
+    const text = body.join('\r\n\r\n').replace(/\r\n--\S+--[\s\S]*$/, '');
+    const isBase64 = /^Content-Transfer-Encoding: base64/im.test(head);
+    return [{ type, content: isBase64 ? Buffer.from(text, 'base64') : fromQuotedPrintable(text) }];
+  });
+}
+
+function fromQuotedPrintable(text: string): Buffer {
+  const bytes = text
+    .replaceAll('=\r\n', '')
+    .replaceAll(/=([0-9A-F]{2})/g, (_, byte) => String.fromCharCode(Number.parseInt(byte, 16)));
+  return Buffer.from(bytes, 'latin1');
+}
