@@ -1,9 +1,12 @@
 import { type Scope, withTx } from '@eligo/postgres';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createTestClock, removeTestClock } from '../src/actions/test-clocks.ts';
+import type { Context } from '../src/context.ts';
 import { finishClocks } from '../src/jobs/finish-clocks.ts';
+import { runDueSubscriptions } from '../src/jobs/run-due.ts';
+import { findSubscription } from '../src/store/subscriptions.ts';
 import { findTestClock, moveTestClock } from '../src/store/test-clocks.ts';
-import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
+import { callOf, type Fixture, openFixture, paidPeriods, sell, someScope, start } from './fixture.ts';
 
 let on: Fixture;
 
@@ -53,5 +56,50 @@ describe('a test clock whose advance was cut short is finished', () => {
     expect(await statusOf(other, clocks[1])).toBe('ready');
     await finishClocks(on.context, signal, place);
     expect(await statusOf(scope, clocks[0])).toBe('ready');
+  });
+});
+
+describe('the subscriptions of a test clock that is deleted years behind', () => {
+  const deleted = new Date('2029-04-10T00:00:00.000Z');
+  const periods = Array.from({ length: 36 }, (_, month) =>
+    new Date(Date.UTC(2026, 4 + month, 1)).toISOString().slice(0, 10),
+  );
+
+  it('make up for each period once, in the order of time, and then go on by the wall clock [D14.93]', async () => {
+    const scope = someScope();
+    const { id } = await createTestClock(on.context, callOf(scope), { frozenTime: start, name: null });
+    const sold = await Promise.all([1, 2].map(() => sell(on, scope, { testClockId: id })));
+    on.at(deleted);
+    await removeTestClock(on.context, callOf(scope), id);
+    // Two processes find them.
+    const runAll = async (context: Context) => {
+      while (await runDueSubscriptions(context));
+    };
+    await Promise.all([runAll(on.context), runAll(on.another())]);
+    await runAll(on.context);
+    for (const { subscriptionId } of sold) {
+      expect((await paidPeriods(on, subscriptionId)).slice(1)).toEqual(periods.map((day) => `${day} 3000`));
+      expect(await findSubscription(on.database, scope, subscriptionId)).toMatchObject({
+        ...{ status: 'active', currentPeriodEnd: new Date('2029-05-01T00:00:00.000Z') },
+      });
+    }
+    expect(on.peers.taken).toHaveLength(2 * periods.length);
+  });
+
+  it('owe for the first of them alone if the card is declined, and end with its last try [D14.91, D14.93]', async () => {
+    const scope = someScope();
+    const { id } = await createTestClock(on.context, callOf(scope), { frozenTime: start, name: null });
+    const card = on.peers.card(true, 'insufficient_funds');
+    const { subscriptionId } = await sell(on, scope, { testClockId: id, card });
+    on.at(deleted);
+    await removeTestClock(on.context, callOf(scope), id);
+    const seen: [string | undefined, number][] = [];
+    for (const days of [0, 1, 3, 5, 7]) {
+      on.at(new Date(deleted.getTime() + days * 86_400_000));
+      while (await runDueSubscriptions(on.context));
+      const invoices = await on.test.admin('select from billing.invoices where subscription_id = $1', [subscriptionId]);
+      seen.push([(await findSubscription(on.database, scope, subscriptionId))?.status, invoices.length]);
+    }
+    expect(seen).toEqual([...Array.from({ length: 4 }, () => ['past_due', 2]), ['canceled', 2]]);
   });
 });
