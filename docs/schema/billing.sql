@@ -169,6 +169,7 @@ CREATE INDEX invoice_charges_by_invoice ON billing.invoice_charges USING btree (
 CREATE UNIQUE INDEX invoice_charges_one_of_a_leg ON billing.invoice_charges USING btree (account_id, test_mode, invoice_id, leg) WHERE (status = ANY (ARRAY['pending'::text, 'succeeded'::text]));
 CREATE UNIQUE INDEX invoice_charges_one_pending ON billing.invoice_charges USING btree (account_id, test_mode, invoice_id) WHERE (status = 'pending'::text);
 CREATE INDEX invoice_charges_pending_by_card ON billing.invoice_charges USING btree (account_id, test_mode, payment_method_id) WHERE (status = 'pending'::text);
+CREATE CONSTRAINT TRIGGER check_succeeded_charge AFTER INSERT OR UPDATE ON billing.invoice_charges DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.status = 'succeeded'::text)) EXECUTE FUNCTION check_succeeded_charge();
 CREATE TRIGGER guard_invoice_charge BEFORE INSERT OR UPDATE ON billing.invoice_charges FOR EACH ROW EXECUTE FUNCTION guard_invoice_charge();
 grant insert, select, update on invoice_charges to eligo_billing;
 
@@ -317,6 +318,8 @@ CREATE INDEX invoices_by_subscription ON billing.invoices USING btree (account_i
 CREATE UNIQUE INDEX invoices_one_of_a_period ON billing.invoices USING btree (account_id, test_mode, subscription_id, period_start) WHERE ((subscription_id IS NOT NULL) AND (billing_reason IS DISTINCT FROM 'subscription_update'::text));
 CREATE UNIQUE INDEX invoices_one_open ON billing.invoices USING btree (account_id, test_mode, subscription_id) WHERE ((subscription_id IS NOT NULL) AND (status = ANY (ARRAY['draft'::text, 'open'::text])));
 CREATE CONSTRAINT TRIGGER check_credits_of_void_invoice AFTER UPDATE ON billing.invoices DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.status = 'void'::text) AND (old.status <> 'void'::text))) EXECUTE FUNCTION check_credits_of_void_invoice();
+CREATE CONSTRAINT TRIGGER check_new_paid_invoice AFTER INSERT ON billing.invoices DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.amount_paid_cents > 0) AND (new.checkout_session_id IS NULL))) EXECUTE FUNCTION check_paid_invoice();
+CREATE CONSTRAINT TRIGGER check_paid_invoice AFTER UPDATE ON billing.invoices DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.amount_paid_cents <> old.amount_paid_cents)) EXECUTE FUNCTION check_paid_invoice();
 CREATE TRIGGER clear_scheduled_payment BEFORE UPDATE OF pay_with_payment_method_id ON billing.invoices FOR EACH ROW WHEN (((new.pay_with_payment_method_id IS NULL) AND (old.pay_with_payment_method_id IS NOT NULL))) EXECUTE FUNCTION clear_scheduled_payment();
 CREATE TRIGGER guard_invoice BEFORE UPDATE ON billing.invoices FOR EACH ROW EXECUTE FUNCTION guard_invoice();
 CREATE TRIGGER guard_refused_health_card BEFORE UPDATE OF health_refused ON billing.invoices FOR EACH ROW WHEN ((new.health_refused AND (NOT old.health_refused))) EXECUTE FUNCTION guard_refused_health_card();
@@ -776,6 +779,8 @@ CREATE INDEX subscriptions_of_account_by_work_time ON billing.subscriptions USIN
 CREATE INDEX subscriptions_of_clock_by_due_time ON billing.subscriptions USING btree (account_id, test_mode, test_clock_id, due_at) WHERE ((test_clock_id IS NOT NULL) AND (due_at IS NOT NULL));
 CREATE INDEX subscriptions_owing_by_backup ON billing.subscriptions USING btree (account_id, test_mode, backup_payment_method_id, id) WHERE (status = ANY (ARRAY['past_due'::text, 'unpaid'::text]));
 CREATE INDEX subscriptions_owing_by_default ON billing.subscriptions USING btree (account_id, test_mode, default_payment_method_id, id) WHERE (status = ANY (ARRAY['past_due'::text, 'unpaid'::text]));
+CREATE CONSTRAINT TRIGGER check_first_invoice AFTER INSERT ON billing.subscriptions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.latest_invoice_id IS NOT NULL)) EXECUTE FUNCTION check_latest_invoice();
+CREATE CONSTRAINT TRIGGER check_latest_invoice AFTER UPDATE ON billing.subscriptions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.latest_invoice_id IS NOT NULL) AND (new.latest_invoice_id IS DISTINCT FROM old.latest_invoice_id))) EXECUTE FUNCTION check_latest_invoice();
 CREATE TRIGGER guard_subscription BEFORE UPDATE ON billing.subscriptions FOR EACH ROW EXECUTE FUNCTION guard_subscription();
 CREATE TRIGGER set_due BEFORE INSERT OR UPDATE ON billing.subscriptions FOR EACH ROW EXECUTE FUNCTION set_due();
 grant insert, select, update on subscriptions to eligo_billing;
@@ -916,6 +921,48 @@ end $function$;
 alter function check_invoice_lines() owner to eligo_owner;
 grant execute on function check_invoice_lines() to eligo_billing;
 
+CREATE OR REPLACE FUNCTION billing.check_invoice_paid(account text, mode boolean, invoice text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+begin
+  if (select i.amount_paid_cents from invoices i where i.account_id = account and i.test_mode = mode and i.id = invoice and i.checkout_session_id is null)
+       is distinct from (select coalesce(sum(c.amount_cents), 0) from invoice_charges c
+                          where c.account_id = account and c.test_mode = mode and c.invoice_id = invoice and c.status = 'succeeded') then
+    raise exception 'an invoice is paid by its charges' using errcode = 'check_violation', constraint = 'invoice_is_paid_by_its_charges';
+  end if;
+end $function$;
+alter function check_invoice_paid(account text, mode boolean, invoice text) owner to eligo_owner;
+grant execute on function check_invoice_paid(account text, mode boolean, invoice text) to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.check_latest_invoice()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+begin
+  if not exists (select from invoices i where i.account_id = new.account_id and i.test_mode = new.test_mode and i.id = new.latest_invoice_id
+                    and i.subscription_id = new.id) then
+    raise exception 'the latest invoice of a subscription is its own' using errcode = 'check_violation', constraint = 'latest_invoice_is_its_own';
+  end if;
+  return null;
+end $function$;
+alter function check_latest_invoice() owner to eligo_owner;
+grant execute on function check_latest_invoice() to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.check_paid_invoice()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+begin
+  perform check_invoice_paid(new.account_id, new.test_mode, new.id);
+  return null;
+end $function$;
+alter function check_paid_invoice() owner to eligo_owner;
+grant execute on function check_paid_invoice() to eligo_billing;
+
 CREATE OR REPLACE FUNCTION billing.check_proration(account text, mode boolean, proration text)
  RETURNS void
  LANGUAGE plpgsql
@@ -947,6 +994,18 @@ begin
 end $function$;
 alter function check_proration(account text, mode boolean, proration text) owner to eligo_owner;
 grant execute on function check_proration(account text, mode boolean, proration text) to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.check_succeeded_charge()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+begin
+  perform check_invoice_paid(new.account_id, new.test_mode, new.invoice_id);
+  return null;
+end $function$;
+alter function check_succeeded_charge() owner to eligo_owner;
+grant execute on function check_succeeded_charge() to eligo_billing;
 
 CREATE OR REPLACE FUNCTION billing.claim_due_of_each_account(at timestamp with time zone, until timestamp with time zone, accounts integer, each integer, after_account text, after_mode boolean)
  RETURNS TABLE(account_id text, test_mode boolean, id text)

@@ -180,7 +180,7 @@ describe('what the database alone refuses', () => {
     await expect(charge(invoiceId, { leg: 'health' })).rejects.toMatchObject({
       constraint: 'health_charge_within_eligible',
     });
-    await charge(invoiceId);
+    await charge(invoiceId, { status: 'pending' });
     await expect(charge(invoiceId)).rejects.toMatchObject({ constraint: 'invoice_charges_one_of_a_leg' });
     const other = await sell(on, scope);
     await on.test.admin('alter table billing.invoices disable trigger guard_invoice');
@@ -193,6 +193,52 @@ describe('what the database alone refuses', () => {
     await expect(charge(other.invoiceId, { amount: 2_001 })).rejects.toMatchObject({
       constraint: 'charges_within_invoice',
     });
+  });
+
+  it('an invoice that was paid something else than its charges, of one statement or of several [D14.301]', async () => {
+    const { invoiceId, subscriptionId } = await sell(on, scope);
+    const refused = { code: '23514', constraint: 'invoice_is_paid_by_its_charges' };
+    // What a session paid has no charges here, and a charge would pay it again.
+    await expect(charge(invoiceId, { amount: 3_000 })).rejects.toMatchObject(refused);
+    const copyAs = (id: string, paid: number) =>
+      on.test.admin(
+        `insert into billing.invoices select (jsonb_populate_record(i, jsonb_build_object('id', $2::text, 'number', null, 'status', 'open', 'paid_at', null,
+           'amount_paid_cents', $3::bigint, 'checkout_session_id', null, 'period_start', '2026-04-02'))).* from billing.invoices i where id = $1`,
+        [invoiceId, id, paid],
+      );
+    const open = newId('invoice');
+    await expect(copyAs(open, 1_000)).rejects.toMatchObject(refused);
+    await copyAs(open, 0);
+    await expect(charge(open)).rejects.toMatchObject(refused);
+    await charge(open, { status: 'pending' });
+    const settle = `update billing.invoice_charges set status = 'succeeded', settled_at = now() where invoice_id = '${open}'`;
+    const pay = (paid: number) => `update billing.invoices set amount_paid_cents = ${paid} where id = '${open}'`;
+    for (const text of [settle, pay(1_000), `${settle}; ${pay(999)}`, `${pay(1_001)}; ${settle}`]) {
+      await expect(on.test.admin(text)).rejects.toMatchObject(refused);
+    }
+    await on.test.admin(`${settle}; ${pay(1_000)}`);
+    const [row] = await on.test.admin(
+      'select amount_paid_cents::int from billing.invoices where subscription_id = $1 and id = $2',
+      [...[subscriptionId, open]],
+    );
+    expect(row).toEqual({ amount_paid_cents: 1_000 });
+  });
+
+  it('a latest invoice that is of another subscription, or is not there [D14.302]', async () => {
+    const [{ subscriptionId: id, invoiceId }, other] = [await sell(on, scope), await sell(on, scope)];
+    const refused = { code: '23514', constraint: 'latest_invoice_is_its_own' };
+    const point = (to: string | null) =>
+      on.test.admin('update billing.subscriptions set latest_invoice_id = $2 where id = $1', [id, to]);
+    for (const to of [other.invoiceId, newId('invoice')]) await expect(point(to)).rejects.toMatchObject(refused);
+    await point(null);
+    await expect(point(other.invoiceId)).rejects.toMatchObject(refused);
+    await point(invoiceId);
+    const copy = on.test.admin(
+      `insert into billing.subscriptions select (jsonb_populate_record(s, jsonb_build_object('id', $2::text, 'checkout_session_id', null))).*
+         from billing.subscriptions s where id = $1`,
+      [id, newId('subscription')],
+    );
+    await expect(copy).rejects.toMatchObject(refused);
   });
 
   it('a charge whose outcome or amount changes', async () => {
