@@ -47,7 +47,7 @@ export function balanceCalls({
         (transaction) => ({ kind: 'found' as const, ...balanceTransactionFacts(transaction) }),
       ).then(withoutDecline),
     listBalanceTransactions: ({ from, before, after }, options) =>
-      call<Stripe.ApiList<Stripe.BalanceTransaction>, BalanceTransactionPage>(
+      call<BalanceTransactionList, BalanceTransactionPage>(
         'balance_transactions.list',
         options,
         (request) => {
@@ -67,7 +67,7 @@ export function balanceCalls({
         (payout) => ({ kind: 'found', ...payoutFacts(payout) }),
       ).then(withoutDecline),
     listPayoutTransactions: ({ payoutId, after }, options) =>
-      call<Stripe.ApiList<Stripe.BalanceTransaction>, BalanceTransactionPage>(
+      call<BalanceTransactionList, BalanceTransactionPage>(
         'balance_transactions.list',
         options,
         (request) =>
@@ -80,9 +80,22 @@ export function balanceCalls({
   };
 }
 
-function pageFacts({ data, has_more }: Stripe.ApiList<Stripe.BalanceTransaction>): BalanceTransactionPage {
+type BalanceTransactionList = Stripe.Response<Stripe.ApiList<Stripe.BalanceTransaction>>;
+
+function pageFacts({ data, has_more, lastResponse }: BalanceTransactionList): BalanceTransactionPage {
   const transactions = data.map(balanceTransactionFacts).filter(isInDollars);
-  return { kind: 'page', transactions, hasMore: has_more, lastId: data.at(-1)?.id };
+  return {
+    kind: 'page',
+    transactions,
+    hasMore: has_more,
+    lastId: data.at(-1)?.id,
+    at: timeOf(lastResponse.headers.date),
+  };
+}
+
+function timeOf(header: string | undefined): Date | undefined {
+  const at = new Date(header ?? '');
+  return Number.isNaN(at.getTime()) ? undefined : at;
 }
 
 function unixSeconds(at: Date): number {

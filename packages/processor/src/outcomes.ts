@@ -277,6 +277,8 @@ export interface BalanceTransactionPage {
   readonly hasMore: boolean;
   /** The last one that the processor listed, in whatever currency: the next page begins behind it. Undefined when it listed none. */
   readonly lastId: string | undefined;
+  /** When the processor responded, by its own clock. Undefined if it does not say. */
+  readonly at: Date | undefined;
 }
 
 export type BalanceTransactionOutcome =

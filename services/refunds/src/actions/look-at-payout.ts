@@ -76,7 +76,7 @@ async function noteAll(
 // The processor lists what an automatic payout took, and nothing of another.
 function onlyItself({ balanceTransactionId, createdAt }: PayoutFacts) {
   const transactions = balanceTransactionId === undefined ? [] : [{ balanceTransactionId, createdAt }];
-  return { kind: 'page' as const, transactions, hasMore: false, lastId: balanceTransactionId };
+  return { kind: 'page' as const, transactions, hasMore: false, lastId: balanceTransactionId, at: undefined };
 }
 
 function pauseMs({ looks }: ClaimedPayout): number {

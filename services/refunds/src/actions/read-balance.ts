@@ -59,7 +59,7 @@ export async function readBalance(
     for (const { createdAt } of listed.transactions) if (createdAt > newest) newest = createdAt;
     after = listed.lastId;
     if (!listed.hasMore || after === undefined) {
-      return save(progress(claimed, before, newest, stored > 0));
+      return save(progress(claimed, before, { newest, now: listed.at ?? new Date(), hasNews: stored > 0 }));
     }
   }
   const windowSeconds = Math.max(shortestWindowSeconds, Math.floor(spanSeconds(claimed, before) / 2));
@@ -79,13 +79,21 @@ function windowEnd({ readFrom, windowSeconds }: ClaimedFeed): Date | undefined {
   return isWhole ? new Date(end) : undefined;
 }
 
-function progress(claimed: ClaimedFeed, before: Date | undefined, newest: Date, hasNews: boolean): FeedProgress {
+/** What a window had: its newest movement, what is new in it, and the time at which it was listed, by the clock that dates movements. */
+interface Listed {
+  readonly newest: Date;
+  readonly hasNews: boolean;
+  readonly now: Date;
+}
+
+// By the processor's clock: were ours a day ahead, a window would seem over that movements are yet to come in, and none of them would be read.
+function progress(claimed: ClaimedFeed, before: Date | undefined, { newest, hasNews, now }: Listed): FeedProgress {
   const quietReads = hasNews ? 0 : claimed.quietReads + 1;
   // A window that was shortened grows again, up to a day.
   const windowSeconds = Math.min(daySeconds, claimed.windowSeconds * 2);
-  const isPast = before !== undefined && before.getTime() < Date.now();
+  const isPast = before !== undefined && before < now;
   if (isPast) {
-    const isSettled = before.getTime() < Date.now() - settledAfterMs;
+    const isSettled = before.getTime() < now.getTime() - settledAfterMs;
     const readFrom = isSettled ? before : later(claimed.readFrom, new Date(before.getTime() - overlapMs / 2));
     return { readFrom, windowSeconds, quietReads, inMs: 0 };
   }
