@@ -21,6 +21,8 @@ interface Order {
   readonly metadata?: Json;
   readonly captureMethod?: 'manual';
   readonly quantity?: number;
+  /** What a coupon of the shop takes off the whole cart. */
+  readonly discount?: number;
 }
 
 /**
@@ -64,7 +66,7 @@ export function describeStorefrontPlugin(started: () => Constellation): void {
       record(await api.ok('GET', `/v1/checkout/sessions/${id}${query}`), 'checkout_session');
 
     /** Sends an order's cart: an item by its code, and one that only the cart knows. */
-    async function begin({ number, metadata = {}, captureMethod, quantity = 1 }: Order): Promise<Json> {
+    async function begin({ number, metadata = {}, captureMethod, quantity = 1, discount }: Order): Promise<Json> {
       const [price] = records(await api.ok('GET', `/v1/prices?lookup_keys[]=${sku}`), 'prices');
       const body = {
         line_items: [
@@ -77,6 +79,7 @@ export function describeStorefrontPlugin(started: () => Constellation): void {
         ...{ shipping_options: { shipping_rate_id: rate }, tax_rate: { amount: 601 } },
         defaults: { email: 'ann@example.com', first_name: 'Ann', last_name: '' },
         ...(captureMethod === undefined ? {} : { capture_method: captureMethod }),
+        ...(discount === undefined ? {} : { discounts: [{ coupon_data: { amount_off: discount } }] }),
       };
       return write('/v1/checkout/sessions', body, keyOf('create', number));
     }
@@ -237,6 +240,48 @@ export function describeStorefrontPlugin(started: () => Constellation): void {
         ({ metadata }) => (metadata as Json).refund === refundId,
       );
       expect(atProcessor).toMatchObject({ metadata: { sandbox_captures_0: `${oldest}=1000,${newest}=200` } });
+    }, 120_000);
+
+    it('captures an order in two parcels by its items before the discount, the first one with all the shipping, and no more than there is of each [D14.100, D14.303]', async () => {
+      const session = await begin({ number: `1006-${randomUUID()}`, captureMethod: 'manual', discount: 600 });
+      const id = text(session, 'checkout_session_id');
+      await pay(text(session, 'redirect_url'));
+      // 40.00 + 20.00 - 6.00 + 5.99 shipping + 6.01 tax.
+      expect(await paid(id)).toMatchObject({ amount_total: 6_600, amount_received: 0 });
+      const lines = records(await api.ok('GET', `/v1/checkout/sessions/${id}/line_items`), 'line_items');
+      const [monitor, wrap] = lines.map((line) => text(line, 'price'));
+      const allocated = async (body: Json) =>
+        records(
+          await api.ok('POST', `/v1/checkout/sessions/${id}/capture_allocation`, { body: { checkout_session: body } }),
+          'allocations',
+        ).map((one) => one.amount);
+      const items = [
+        { price: monitor, amount_to_capture: 4_000 },
+        { price: wrap, amount_to_capture: 2_000 },
+      ];
+      const whole = { amount_shipping: 599, amount_tax: 601, amount_discount: 600 };
+      // Each card gives what it was authorized for, as for a capture that states nothing.
+      expect(await allocated({ line_items: items, ...whole })).toEqual(await allocated({}));
+      const capture = (body: Json, key: string) =>
+        write(`/v1/checkout/sessions/${id}/capture`, body, keyOf('capture', id, key));
+      const first = { line_items: items.slice(0, 1), amount_shipping: 599, amount_tax: 401, amount_discount: 400 };
+      expect(await capture(first, '1')).toMatchObject({ status: 'paid', amount_received: 4_600 });
+      const second = { line_items: items.slice(1), amount_tax: 200, amount_discount: 200 };
+      const beyond = await api.post(`/v1/checkout/sessions/${id}/capture`, {
+        checkout_session: { ...second, amount_shipping: 1 },
+      });
+      expect([beyond.status, beyond.body]).toMatchObject([422, { code: 'capture_amount_exceeds_authorized' }]);
+      expect(await capture(second, '2')).toMatchObject({ status: 'complete', amount_received: 6_600 });
+      const captures = records(await api.ok('GET', `/v1/captures?checkout_session=${id}`), 'captures');
+      expect(
+        captures.map((one) => [
+          ...[one.amount_captured, one.amount_shipping_captured, one.amount_tax_captured],
+          ...[one.amount_discount_captured, one.final_capture],
+        ]),
+      ).toEqual([
+        [2_000, 0, 200, 200, true],
+        [4_600, 599, 401, 400, false],
+      ]);
     }, 120_000);
 
     it('gives an order up: an open cart, a hold, and a cart that the shopper has changed [EVT-1, D1.1, D14.39]', async () => {

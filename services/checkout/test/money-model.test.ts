@@ -9,7 +9,8 @@ import { releaseRefund } from '../src/actions/release-refund.ts';
 import { reserveRefund } from '../src/actions/reserve-refund.ts';
 import type { Session } from '../src/domain/session.ts';
 import { findIntents } from '../src/store/payment-intents.ts';
-import { type CapturesFixture, openCapturesFixture } from './captures-fixture.ts';
+import { loadSessionLines } from '../src/store/session-lines.ts';
+import { type CaptureParts, type CapturesFixture, openCapturesFixture } from './captures-fixture.ts';
 
 const isLong = process.env.ELIGO_TEST_LONG === 'on';
 const sequences = isLong ? 10_000 : 8;
@@ -37,6 +38,9 @@ interface Card {
 
 interface Model {
   readonly cards: readonly Card[];
+  /** By the price of each line, which is authorized for 36.00 and 24.00, and what of its tax of 10.00 was captured. */
+  readonly lines: Map<string, { readonly authorized: number; captured: number }>;
+  capturedTax: number;
   /** Holds that a final capture did not take are gone. */
   isFinal: boolean;
   readonly refunds: { readonly id: string; readonly parts: Map<string, number> }[];
@@ -45,12 +49,16 @@ interface Model {
 
 const amount = fc.integer({ min: 1, max: 3_000 });
 const card = fc.nat(1);
+const sent = {
+  ...{ isLost: fc.nat(3).map((pick) => pick === 0), isFinal: fc.integer({ min: 0, max: 5 }).map((pick) => pick === 0) },
+};
 const step = fc.oneof(
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('capture' as const), amount, ...sent }) },
   {
-    weight: 4,
+    weight: 2,
     arbitrary: fc.record({
-      ...{ what: fc.constant('capture' as const), amount, isLost: fc.nat(3).map((pick) => pick === 0) },
-      isFinal: fc.integer({ min: 0, max: 5 }).map((pick) => pick === 0),
+      ...{ what: fc.constant('capture lines' as const), amounts: fc.tuple(fc.nat(2_500), fc.nat(1_500)) },
+      ...{ tax: fc.option(fc.nat(400), { nil: undefined }), ...sent },
     }),
   },
   { weight: 4, arbitrary: fc.record({ what: fc.constant('refund' as const), amount }) },
@@ -69,10 +77,17 @@ const step = fc.oneof(
     }),
   },
 );
+/** What is captured, and how much that takes: nothing where it is refused. */
+interface Asked {
+  readonly asked: CaptureParts;
+  readonly expected: number;
+  readonly isLost: boolean;
+  readonly isFinal: boolean;
+}
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
 it(
-  'keeps captured, refunded and disputed money as a simple model does, in random sequences with failures [D6.5, D14.124, D14.160, D14.183]',
+  'keeps captured, refunded and disputed money as a simple model does, in random sequences with failures [D6.5, D14.124, D14.160, D14.183, D14.303]',
   async () => {
     if (isLong) console.log(`money-model: ELIGO_TEST_SEED=${seed}`);
     const startedAt = performance.now();
@@ -120,7 +135,12 @@ async function modelOf(fixture: CapturesFixture, session: Session): Promise<Mode
     [2_400, 3_600],
     [2_500, 3_500],
   ]).toContainEqual(cards.map((one) => one.authorized).sort());
-  return { cards, isFinal: false, refunds: [], disputeIds: [] };
+  const [health = '', other = ''] = await fixture.prices(session);
+  const lines = new Map([
+    [health, { authorized: 3_600, captured: 0 }],
+    [other, { authorized: 2_400, captured: 0 }],
+  ]);
+  return { cards, lines, capturedTax: 0, isFinal: false, refunds: [], disputeIds: [] };
 }
 
 const sum = (amounts: Iterable<number>) => [...amounts].reduce((total, one) => total + one, 0);
@@ -131,8 +151,16 @@ const capturable = (model: Model) => (model.isFinal ? 0 : sum(model.cards.map((o
 
 async function carryOut(fixture: CapturesFixture, session: Session, model: Model, one: Step): Promise<void> {
   switch (one.what) {
-    case 'capture':
-      return capture(fixture, session, model, one);
+    case 'capture': {
+      const isAccepted = one.amount <= capturable(model);
+      return capture(fixture, session, model, {
+        ...one,
+        asked: { amount: one.amount },
+        expected: isAccepted ? one.amount : 0,
+      });
+    }
+    case 'capture lines':
+      return capture(fixture, session, model, { ...one, ...statedLines(model, one) });
     case 'refund':
       return refund(fixture, session, model, { amount: one.amount });
     case 'refund all':
@@ -160,18 +188,28 @@ async function carryOut(fixture: CapturesFixture, session: Session, model: Model
   }
 }
 
+// Accepted unless more is asked of a line, of the tax or of the cards than remains.
+function statedLines(model: Model, { amounts, tax }: Extract<Step, { what: 'capture lines' }>) {
+  const stated = [...model.lines].map(([priceId, line], index) => ({ priceId, line, amount: amounts[index] ?? 0 }));
+  const total = sum(amounts) + (tax ?? 0);
+  const isAccepted =
+    total <= capturable(model) &&
+    (tax ?? 0) <= 1_000 - model.capturedTax &&
+    stated.every(({ line, amount: asked }) => asked <= line.authorized - line.captured);
+  const entries = stated.map(({ priceId, amount: asked }) => ({ priceId, amount: asked }));
+  return { asked: { entries, ...(tax === undefined ? {} : { tax }) }, expected: isAccepted ? total : 0 };
+}
+
 async function capture(
   fixture: CapturesFixture,
   session: Session,
   model: Model,
-  { amount: asked, isLost, isFinal }: Extract<Step, { what: 'capture' }>,
+  { asked, expected, isLost, isFinal }: Asked,
 ): Promise<void> {
-  const left = capturable(model);
-  const expected = asked <= left ? asked : 0;
   if (isLost && expected > 0) {
     await fixture.fault({ call: 'payment_intents.capture', kind: 'drop_after', times: 1 });
   }
-  const code = await codeOf(fixture.capture(session, { amount: asked, isFinal }));
+  const code = await codeOf(fixture.capture(session, { ...asked, isFinal }));
   // The circuit breaker is open, or the answer came late: the capture is done as a whole, or not at all.
   const isNotNow = !isLost && code === 'lock_timeout';
   if (isLost) await fixture.clearFaults();
@@ -184,8 +222,22 @@ async function capture(
     expect(of.captured).toBeLessThanOrEqual(of.authorized);
   }
   const captured = sum(model.cards.map((one) => one.captured)) - before;
+  await lookAtLines(fixture, session, model);
   expect(isNotNow ? [0, expected] : [expected]).toContain(captured);
   if (captured > 0 && isFinal) model.isFinal = true;
+}
+
+async function lookAtLines(fixture: CapturesFixture, session: Session, model: Model): Promise<void> {
+  const lines = await loadSessionLines(fixture.database, fixture.scope, session.id);
+  for (const { priceId, amountCapturedCents } of lines) {
+    const of = model.lines.get(priceId);
+    if (of === undefined) throw new Error('a line is not of the cart');
+    of.captured = amountCapturedCents;
+    expect(of.captured).toBeLessThanOrEqual(of.authorized);
+  }
+  const records = await fixture.records(session);
+  model.capturedTax = sum(records.map(({ taxCents }) => taxCents));
+  expect(model.capturedTax).toBeLessThanOrEqual(1_000);
 }
 
 async function refund(

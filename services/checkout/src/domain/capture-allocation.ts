@@ -11,6 +11,7 @@ import { type LineTender, linesOfTenders } from './line-tenders.ts';
 import { paidLines } from './paid-lines.ts';
 import type { PaymentIntent } from './payment-intent.ts';
 import type { Session, SessionLine } from './session.ts';
+import { allocateStated } from './stated-lines.ts';
 
 /** A capture as a partner asks for it. Without lines, amount and components it takes all that remains. */
 export interface CaptureInstruction {
@@ -70,9 +71,9 @@ export function allocateCapture(
   if (intents.length === 0) throw new Failure('checkout_session_not_capturable');
   if (isRelease(held, instruction)) return releaseAll(intents);
   const lines = held.lines.flatMap((line) => dividedLines(held, intents, line));
-  refuseMoreThanLines(lines, instruction);
   const { session, captured } = held;
-  const allocation = allocateOverLines(
+  const asked = { ...instruction, methods: [] };
+  const allocation = (statesParts(instruction) ? allocateStated : allocateOverLines)(
     {
       lines,
       cards: intents.map((intent) => ({
@@ -89,7 +90,7 @@ export function allocateCapture(
       taken: captured,
       refusals,
     },
-    { ...instruction, methods: [] },
+    asked,
   );
   const taken = new Map(allocation.cards.map((card) => [card.paymentIntentId, card.amount]));
   const ends = (intent: PaymentIntent) =>
@@ -107,6 +108,12 @@ export function allocateCapture(
     isFinal: others.length === 0 && intents.every(ends),
     releases: intents.filter((intent) => !taken.has(intent.id) && ends(intent)),
   };
+}
+
+// Lines, or components alone; components beside an amount only say what it is.
+function statesParts({ amount, entries, tax, shipping, discount }: CaptureInstruction): boolean {
+  const states = tax !== undefined || shipping !== undefined || discount !== undefined;
+  return entries.length > 0 || (amount === undefined && states);
 }
 
 const refusals: AllocationRefusals = {
@@ -167,35 +174,21 @@ function healthFirst(a: PaymentIntent, b: PaymentIntent): number {
   return Number(b.leg === 'health') - Number(a.leg === 'health');
 }
 
-// Beside the excess of shares by the client's own rounding, which a card's other lines take, no line is asked for more than it has.
-function refuseMoreThanLines(lines: readonly DividedLine[], { entries }: CaptureInstruction): void {
-  const asked = new Map<string, number>();
-  for (const { priceId, productId, amount } of entries) {
-    const by = priceId === undefined ? 'productId' : 'priceId';
-    const id = priceId ?? productId ?? '';
-    const sum = (asked.get(id) ?? 0) + amount;
-    asked.set(id, sum);
-    const remaining = lines.reduce(
-      (rest, line) =>
-        line[by] === id && line.paymentIntentId !== null ? rest + line.limitCents - line.takenCents : rest,
-      0,
-    );
-    if (sum > remaining && lines.some((line) => line[by] === id)) {
-      throw new Failure('capture_amount_exceeds_authorized', { detail: `More is asked for ${id} than remains of it.` });
-    }
-  }
-}
-
 function componentsOf(
   { session, lines, captured }: HeldSession,
   { tax, shipping, discount }: CaptureInstruction,
   taken: CaptureAllocation['lines'],
 ): Components {
   const own = componentsOfLines(lines, taken);
+  const rest = lines.reduce((sum, line) => sum + line.amountTotalCents - line.amountCapturedCents, 0);
+  // What takes the last of the lines takes the last of what no capture has stated.
+  const isAll = taken.reduce((sum, line) => sum + line.amount, 0) === rest;
+  const last = (amount: Cents, whole: Cents, before: Cents) =>
+    cents(isAll ? whole - before : Math.min(amount, whole - before));
   return {
-    tax: tax ?? atMost(own.tax, session.amountTaxCents - captured.tax),
-    shipping: shipping ?? atMost(own.shipping, session.amountShippingCents - captured.shipping),
-    discount: discount ?? atMost(own.discount, session.amountDiscountCents - captured.discount),
+    tax: tax ?? last(own.tax, session.amountTaxCents, captured.tax),
+    shipping: shipping ?? last(own.shipping, session.amountShippingCents, captured.shipping),
+    discount: discount ?? last(own.discount, session.amountDiscountCents, captured.discount),
   };
 }
 
@@ -220,10 +213,6 @@ export function componentsOfLines(lines: readonly SessionLine[], taken: CaptureA
     shipping: cents(sum((line) => line.amountShippingCents)),
     discount: cents(sum((line) => line.amountDiscountCents)),
   };
-}
-
-function atMost(amount: Cents, limit: number): Cents {
-  return cents(Math.min(amount, limit));
 }
 
 /** Of a component of a line, what belongs to a captured part of the line, rounded down; all of it with the last cent. */

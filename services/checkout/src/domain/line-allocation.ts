@@ -114,7 +114,7 @@ export function allocateOverLines(session: DividedSession, instruction: Instruct
 }
 
 // Each amount stated is a safe integer, their sum need not be. Lines net each other, so what adds and what takes away is bounded by itself.
-function requireCountable({ refusals }: DividedSession, { entries, methods }: Instruction): void {
+export function requireCountable({ refusals }: DividedSession, { entries, methods }: Instruction): void {
   const lines = entries.map((entry) => entry.amount);
   const added = lines.filter((amount) => amount > 0);
   const taken = lines.filter((amount) => amount < 0);
@@ -134,11 +134,11 @@ function roundingOf({ roundingCents }: DividedSession, { methods }: Instruction,
   return methods.length === 0 && remaining > 0 ? (roundingCents ?? 0) : 0;
 }
 
-function restOfCard(card: DividedCard): Cents {
+export function restOfCard(card: DividedCard): Cents {
   return cents(Math.max(0, card.limitCents - card.takenCents - (card.heldCents ?? 0)));
 }
 
-function restOfLine(line: DividedLine): Cents {
+export function restOfLine(line: DividedLine): Cents {
   return line.paymentIntentId === null ? zero : cents(line.limitCents - line.takenCents);
 }
 
@@ -146,7 +146,7 @@ function statesComponents(instruction: Instruction): boolean {
   return instruction.tax !== undefined || instruction.shipping !== undefined || instruction.discount !== undefined;
 }
 
-function componentsOf(session: DividedSession, instruction: Instruction): Components {
+export function componentsOf(session: DividedSession, instruction: Instruction): Components {
   const components = {
     tax: instruction.tax ?? zero,
     shipping: instruction.shipping ?? zero,
@@ -163,13 +163,13 @@ function componentsOf(session: DividedSession, instruction: Instruction): Compon
   return components;
 }
 
-function requireWithin({ refusals }: DividedSession, total: number, remaining: Cents): void {
+export function requireWithin({ refusals }: DividedSession, total: number, remaining: Cents): void {
   if (total <= 0) throw new Failure(refusals.invalid);
   if (total > remaining) throw new Failure(refusals.exceeds);
 }
 
 // What is taken of each line so far, never beyond what remains of it.
-class LineFills {
+export class LineFills {
   readonly amounts = new Map<string, number>();
   readonly session: DividedSession;
 
@@ -351,7 +351,7 @@ function allocateRest(fills: LineFills, session: DividedSession, remaining: Cent
   };
 }
 
-function finish(
+export function finish(
   fills: LineFills,
   session: DividedSession,
   instruction: Instruction,
