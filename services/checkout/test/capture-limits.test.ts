@@ -1,3 +1,4 @@
+import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Session } from '../src/domain/session.ts';
 import { type CapturesFixture, openCapturesFixture, refusal } from './captures-fixture.ts';
@@ -53,6 +54,37 @@ describe('a capture that states its lines before their discount, with tax and sh
       [4_100, 200, 300, 400],
       [1_901, 101, 0, 200],
     ]);
+    await fixture.booksAgree(session);
+  });
+});
+
+describe('a session that was captured often', () => {
+  const insert = ({ id }: Session, count: number, status: 'succeeded' | 'failed') =>
+    fixture.test.admin(
+      `insert into checkout.captures (account_id, test_mode, id, session_id, cause, status, amount_cents, tax_cents, shipping_cents,
+         discount_cents, final, created_at)
+       select account_id, test_mode, $2 || n, id, 'session', $3, 0, 0, 0, 0, true, now() from checkout.sessions, generate_series(1, $4) n where id = $1`,
+      [id, newId('capture'), status, count],
+    );
+
+  it('is captured 50 times, and the last one must be final [D14.102]', async () => {
+    const session = await fixture.heldOnOneCard();
+    await insert(session, 48, 'succeeded');
+    expect(await fixture.capture(session, { amount: 1_000 })).toMatchObject({ status: 'paid' });
+    const next = { amount: 500, key: 'the last one' };
+    expect(await refusal(fixture.capture(session, next))).toEqual([422, 'multiple_captures_not_supported']);
+    expect(await fixture.capture(session, { ...next, isFinal: true })).toMatchObject({
+      ...{ status: 'complete', amountReceivedCents: 1_500n },
+    });
+    await fixture.sweepAll();
+    await fixture.booksAgree(session);
+  });
+
+  it('counts no capture that failed: it took nothing [D14.102]', async () => {
+    const session = await fixture.heldOnOneCard();
+    await insert(session, 60, 'failed');
+    expect(await fixture.capture(session, { amount: 1_000 })).toMatchObject({ status: 'paid' });
+    expect(await fixture.capture(session)).toMatchObject({ status: 'complete', amountReceivedCents: 6_000n });
     await fixture.booksAgree(session);
   });
 });

@@ -148,7 +148,8 @@ async function releaseLapsed(context: Context, scope: Scope, sessionId: string):
   const plan = await withTx(context.database, scope, async (tx) => {
     await lockSession(tx, scope, sessionId);
     const live = await lockLivePlan(tx, scope, sessionId);
-    if (live?.plan.state !== 'awaiting_second_card') return undefined;
+    // Since it was found, another plan may wait in its place.
+    if (live?.plan.state !== 'awaiting_second_card' || !live.hasLapsed) return undefined;
     return savePlan(tx, scope, { ...live.plan, state: 'releasing', releaseAt: null }, leaseMs);
   });
   if (plan !== undefined) await carryOutPlan(context, scope, plan, performance.now() + callMs, 'sweeper');

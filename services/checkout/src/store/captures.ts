@@ -30,7 +30,7 @@ export async function findCapturedIntent(db: Db, scope: Scope, captureId: string
   return row && intentOfRow(row);
 }
 
-/** How a session stands for a capture: what was captured of its components, how often it was captured, and whether a capture or a payment on the page is unsettled. */
+/** How a session stands for a capture: what was captured of its components, how many captures it has but those that failed, and whether a capture or a payment on the page is unsettled. */
 export interface CaptureStanding {
   readonly captured: Components;
   readonly captures: number;
@@ -56,7 +56,7 @@ export interface CaptureStandingRow {
 
 /** What they read of a session `s`. */
 export const captureStandingColumns = `s.captured_tax_cents, s.captured_shipping_cents, s.captured_discount_cents,
-     (select count(*) from checkout.captures c where c.account_id = $1 and c.test_mode = $2 and c.session_id = s.id) as captures,
+     (select count(*) from checkout.captures c where c.account_id = $1 and c.test_mode = $2 and c.session_id = s.id and c.status <> 'failed') as captures,
      exists (select from checkout.captures c
        where c.account_id = $1 and c.test_mode = $2 and c.session_id = s.id and c.status = 'pending' offset 0) as is_capturing,
      exists (select from checkout.payment_plans p

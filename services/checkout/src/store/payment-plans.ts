@@ -130,20 +130,20 @@ export async function insertPlan(
   ]);
 }
 
-const live = scoped<PlanRow & { lease_live: boolean }>(
+const live = scoped<PlanRow & { lease_live: boolean; has_lapsed: boolean | null }>(
   'checkout.payment_plan_live',
-  `select ${columns}, p.lease_until > clock_timestamp() as lease_live from checkout.payment_plans p
+  `select ${columns}, p.lease_until > clock_timestamp() as lease_live, p.release_at <= clock_timestamp() as has_lapsed from checkout.payment_plans p
    where p.account_id = $1 and p.test_mode = $2 and p.session_id = $3 and p.state not in ('done', 'failed') for update`,
 );
 
-/** The session's live plan, locked, and whether somebody is working on it. */
+/** The session's live plan, locked, whether somebody is working on it, and whether it has waited for its second card for long enough. */
 export async function lockLivePlan(
   tx: Tx,
   scope: Scope,
   sessionId: string,
-): Promise<{ plan: PaymentPlan; leaseLive: boolean } | undefined> {
+): Promise<{ plan: PaymentPlan; leaseLive: boolean; hasLapsed: boolean } | undefined> {
   const row = await tx.row(live, scope, [sessionId]);
-  return row && { plan: fromRow(row), leaseLive: row.lease_live };
+  return row && { plan: fromRow(row), leaseLive: row.lease_live, hasLapsed: row.has_lapsed === true };
 }
 
 const hasLive = scoped<{ has_live: boolean }>(
