@@ -162,6 +162,7 @@ CREATE TRIGGER guard_approved_part BEFORE UPDATE OF accepts_part, amount_cents, 
 CREATE TRIGGER guard_attempt_account BEFORE INSERT OR UPDATE OF processor, processor_account ON checkout.charge_attempts FOR EACH ROW EXECUTE FUNCTION guard_attempt_account();
 CREATE TRIGGER guard_charge_attempt BEFORE INSERT OR UPDATE ON checkout.charge_attempts FOR EACH ROW EXECUTE FUNCTION guard_charge_attempt();
 CREATE TRIGGER guard_health_card_charge BEFORE INSERT ON checkout.charge_attempts FOR EACH ROW WHEN (((new.purpose = 'invoice'::text) AND (new.leg = 'health'::text) AND (NOT new.test_mode) AND (new.card_kind IS DISTINCT FROM 'other'::card_kind))) EXECUTE FUNCTION guard_health_card_charge();
+CREATE TRIGGER guard_health_card_renewal BEFORE INSERT ON checkout.charge_attempts FOR EACH ROW WHEN (((new.purpose = 'renewal'::text) AND (new.leg = 'health'::text) AND (NOT new.test_mode) AND (new.card_kind IS DISTINCT FROM 'other'::card_kind))) EXECUTE FUNCTION guard_health_card_renewal();
 CREATE TRIGGER guard_ineligible_charge BEFORE INSERT ON checkout.charge_attempts FOR EACH ROW WHEN ((new.leg = 'other'::text)) EXECUTE FUNCTION guard_ineligible_charge();
 CREATE TRIGGER refuse_new_part BEFORE INSERT ON checkout.charge_attempts FOR EACH ROW WHEN ((new.accepts_part OR (new.asked_cents IS NOT NULL))) EXECUTE FUNCTION refuse_new_part();
 grant delete, insert, select, update on charge_attempts to eligo_checkout;
@@ -2604,6 +2605,23 @@ begin
 end $function$;
 alter function guard_health_card_charge() owner to eligo_owner;
 grant execute on function guard_health_card_charge() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.guard_health_card_renewal()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if exists (
+    select from checkout.health_card_statements s
+    where s.account_id = new.account_id and s.test_mode = new.test_mode and s.substantiation is null
+  ) then
+    raise exception 'account % authorizes no health cards', new.account_id
+      using errcode = 'check_violation', constraint = 'renewals_hold_enabled_health_cards';
+  end if;
+  return new;
+end $function$;
+alter function guard_health_card_renewal() owner to eligo_owner;
+grant execute on function guard_health_card_renewal() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.guard_health_card_statement()
  RETURNS trigger

@@ -16,7 +16,7 @@ import { findCaptureRecord } from '../src/store/capture-records.ts';
 import { loadSessionLines } from '../src/store/session-lines.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
-import { line } from './fixture.ts';
+import { type FixtureOptions, line } from './fixture.ts';
 
 /** Sessions whose cards are held, captured as a partner does it. */
 export interface CapturesFixture extends ChargingFixture {
@@ -57,8 +57,11 @@ export interface CaptureParts {
   readonly key?: string;
 }
 
-export async function openCapturesFixture(budgets: Partial<ChargeBudgets> = {}): Promise<CapturesFixture> {
-  const fixture = await openChargingFixture(budgets);
+export async function openCapturesFixture(
+  budgets: Partial<ChargeBudgets> = {},
+  options: FixtureOptions = {},
+): Promise<CapturesFixture> {
+  const fixture = await openChargingFixture(budgets, options);
   const { context, database, scope } = fixture;
   const hold = async (session: Session, cards: readonly { id: string }[]) => {
     const paid = await completeSession(context, scope, {

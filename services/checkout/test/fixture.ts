@@ -58,6 +58,8 @@ export interface FixtureOptions {
   readonly test?: TestDatabase;
   readonly pool?: Partial<DatabaseOptions>;
   readonly accountId?: string;
+  /** Test mode unless it says otherwise. */
+  readonly testMode?: boolean;
   /** None unless given: its tests call no processor. */
   readonly processors?: Processors;
   readonly budgets?: Partial<ChargeBudgets>;
@@ -87,7 +89,7 @@ const patience = {
 export async function openFixture(options: FixtureOptions = {}): Promise<Fixture> {
   const test = options.test ?? (await testDatabase(checkoutService));
   const database = test.open('checkout', { max: 10, ...patience, ...options.pool });
-  const scope: Scope = { accountId: options.accountId ?? newId('account'), testMode: true };
+  const scope: Scope = { accountId: options.accountId ?? newId('account'), testMode: options.testMode ?? true };
   let now = start;
   const clock = {
     now: () => now,

@@ -7,6 +7,7 @@ import { followHolds } from '../src/jobs/follow-holds.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { readSessionTimeline } from '../src/store/session-timeline.ts';
 import { type CapturesFixture, openCapturesFixture } from './captures-fixture.ts';
+import type { FixtureOptions } from './fixture.ts';
 import { type LettersFixture, letterLine, lettersFixture } from './letters-fixture.ts';
 
 export const hour = 3_600_000;
@@ -36,8 +37,8 @@ export interface RenewalsFixture extends CapturesFixture {
 
 export const held = (kinds: readonly string[]) => kinds.filter((kind) => kind === 'requires_capture').length;
 
-export async function openRenewalsFixture(): Promise<RenewalsFixture> {
-  const opened = await openCapturesFixture();
+export async function openRenewalsFixture(options: FixtureOptions = {}): Promise<RenewalsFixture> {
+  const opened = await openCapturesFixture({}, options);
   const { database, scope, clock } = opened;
   let aheadMs = 0;
   const heldAhead = new Map<string, number>();

@@ -6,6 +6,7 @@ import { canHoldAgain, mostRenewals } from '../domain/hold-renewal.ts';
 import { awaitsLetters } from '../domain/letter.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import { liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
+import { findStatement, type HealthCardStatement } from '../store/health-card-statements.ts';
 import { findRenewal, recordRenewal } from '../store/hold-renewals.ts';
 import { findDecision } from '../store/intent-operations.ts';
 import { findIntent } from '../store/payment-intents.ts';
@@ -18,8 +19,8 @@ import { endReviewWithHold } from './end-review-with-hold.ts';
 
 /**
  * Authorizes a card again whose hold lapses before a review of its session has ended: an attempt of its own for the same amount, without the shopper. What
- * follows its outcome is `settleRenewal`. A card that cannot be charged without its owner ends the review with its hold. Does nothing where the session does not
- * wait for letters any more, or a renewal of the hold is unsettled. The caller holds no transaction.
+ * follows its outcome is `settleRenewal`. A card that cannot be charged without its owner, and a health card of an account that charges none any more, end the review with their
+ * hold. Does nothing where the session does not wait for letters any more, or a renewal of the hold is unsettled. The caller holds no transaction.
  */
 export async function renewHold(context: Context, scope: Scope, intent: PaymentIntent): Promise<void> {
   const begun = await withTx(context.database, scope, async (tx) => {
@@ -56,7 +57,10 @@ async function begin(
   ]);
   const at = await timeOnClock(tx, scope, context.clock, session.testClockId);
   const [card] = cards;
-  if (card === undefined || !canHoldAgain(card, held.leg, keepsCard) || renewals >= mostRenewals) {
+  const isAllowed = scope.testMode || !mayBeHealthCard(held) || chargesHealthCards(await findStatement(tx, scope));
+  // The gateway has told nothing yet: the next look decides.
+  if (isAllowed === undefined) return undefined;
+  if (card === undefined || !canHoldAgain(card, held.leg, keepsCard) || renewals >= mostRenewals || !isAllowed) {
     await endReviewWithHold(tx, scope, session, intent, { at, now: context.clock.now() });
     return undefined;
   }
@@ -65,6 +69,15 @@ async function begin(
   await beginAttempt(tx, scope, attempt, { sessionId, invoiceId, subscriptionId });
   await recordRenewal(tx, scope, attempt.paymentIntentId, { renews: id, renewals: renewals + 1, keepsCard });
   return attemptAsCreated(attempt);
+}
+
+function mayBeHealthCard({ leg, cardKind }: ChargeAttempt): boolean {
+  return leg === 'health' && cardKind !== 'other';
+}
+
+// Whether the account stands by its statement (decisions 14.233), as far as it is known.
+function chargesHealthCards(statement: HealthCardStatement | undefined): boolean | undefined {
+  return statement && statement.substantiation !== null;
 }
 
 // The same card and amount, with what the processor was told of it.
