@@ -33,7 +33,14 @@ export async function priceItems(
     isNewPrice ? [{ priceId, quantity, place }] : [],
   );
   const discount = { couponId: null, promoCode: null };
-  const cart = { subscriptionId: known.id, customerId: known.customerId, items: wanted, discount, at };
+  const cart = {
+    subscriptionId: known.id,
+    customerId: known.customerId,
+    items: wanted,
+    discount,
+    heldPriceIds: [],
+    at,
+  };
   const [sold, before, kept] = await Promise.all([
     wanted.length === 0 ? [] : atAskedPlaces(sellPrices(context, call, cart), wanted).then(({ prices }) => prices),
     eligibilityAt(context, call.scope, known, at),

@@ -191,7 +191,8 @@ async function termsOf(context: Context, call: Call, id: string, input: NewSubsc
   ]);
   const testClockId = customer.testClockId ?? null;
   const at = await timeOnClock(context.database, call.scope, context.clock, testClockId);
-  const sold = await sellPrices(context, call, { subscriptionId: id, customerId, items, discount, at });
+  const cart = { subscriptionId: id, customerId, items, discount, heldPriceIds: [], at };
+  const sold = await sellPrices(context, call, cart);
   const terms: SubscriptionTerms = {
     ...input,
     testClockId,

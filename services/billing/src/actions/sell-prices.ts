@@ -12,6 +12,8 @@ export interface Cart {
   readonly customerId: string;
   readonly items: readonly { readonly priceId: string; readonly quantity: number }[];
   readonly discount: GivenDiscount;
+  /** Prices that the subscription has already: they may be archived. */
+  readonly heldPriceIds: readonly string[];
   readonly at: Date;
 }
 
@@ -21,7 +23,7 @@ export async function sellPrices(
   call: Call,
   cart: Cart,
 ): Promise<{ prices: SoldPrice[]; discount: ResolvedDiscount | undefined }> {
-  const { subscriptionId, customerId, items, discount, at } = cart;
+  const { subscriptionId, customerId, items, discount, heldPriceIds, at } = cart;
   const answer = await atGivenField(
     context.catalog.resolveCart(
       {
@@ -34,6 +36,7 @@ export async function sellPrices(
         customerId,
         atMs: BigInt(at.getTime()),
         bodyPath: ['body', 'subscription', 'items'],
+        heldPriceIds: [...heldPriceIds],
       },
       call,
     ),

@@ -3,7 +3,7 @@ import type { ResolvedDiscount } from '@eligo/proto/catalog/v1/catalog';
 import type { Call } from '@eligo/rpc';
 import type { Context } from '../context.ts';
 import { isPresentDiscount, type StoredDiscount } from '../domain/discounts.ts';
-import type { AskedItem } from '../domain/item-match.ts';
+import { type AskedItem, matchItems } from '../domain/item-match.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { changeSubscription, paysWithNewCard, type SubscriptionChange } from '../domain/subscription-change.ts';
 import { findSubscription } from '../store/subscriptions.ts';
@@ -47,7 +47,7 @@ export async function updateSubscription(
   const unreplaced = clearsDiscounts ? { ...fields, discounts: [] } : fields;
   // Refuses what cannot be changed before a redemption is counted.
   changeSubscription(known, isNew ? { ...fields, discounts: [] } : unreplaced, at);
-  const given = isNew ? await newDiscount(context, call, known, discount, replaced, at) : undefined;
+  const given = isNew ? await newDiscount(context, call, known, { discount, replaced, items }, at) : undefined;
   const change = given === undefined ? unreplaced : { ...fields, discounts: [given] };
   return releasingOnRefusal(context, scope, id, given, () => applyUpdate(context, call, known, change, items, at));
 }
@@ -76,21 +76,25 @@ async function applyUpdate(
   });
 }
 
-// Undefined where the promo code is the one that it has, which changes nothing, also if the catalog sells it to nobody any more.
+interface AskedDiscount {
+  readonly discount: GivenDiscount;
+  readonly replaced: readonly StoredDiscount[];
+  readonly items: readonly AskedItem[] | undefined;
+}
+
+// It takes something off the items that the subscription is to have. Those that it has already may be archived. Undefined where the promo code is the one that it has,
+// which changes nothing, also if the catalog sells it to nobody any more.
 async function newDiscount(
   context: Context,
   call: Call,
-  { id, customerId, items }: Subscription,
-  discount: GivenDiscount,
-  replaced: readonly StoredDiscount[],
+  { id, customerId, items: present }: Subscription,
+  { discount, replaced, items: asked }: AskedDiscount,
   at: Date,
 ): Promise<StoredDiscount | undefined> {
-  const resolved = await resolveDiscount(
-    context,
-    call,
-    { subscriptionId: id, customerId, items, discount, at },
-    replaced,
-  );
+  const items = (asked && matchItems(present, asked)?.items) ?? present;
+  const heldPriceIds = present.map(({ priceId }) => priceId);
+  const cart = { subscriptionId: id, customerId, items, discount, heldPriceIds, at };
+  const resolved = await resolveDiscount(context, call, cart, replaced);
   if (resolved === 'present') return undefined;
   const { promoCodeId } = resolved;
   if (promoCodeId !== undefined && isPresentDiscount(replaced, { promoCodeId })) return undefined;

@@ -43,7 +43,7 @@ export async function resolveCart(context: Context, asker: Asker, cart: Cart): P
   const [records, discountRecords] = await Promise.all([
     cartRecords.submit(scope, {
       priceIds: wanted,
-      ownIds: [...inline.priceIds.values()],
+      ownIds: [...inline.priceIds.values(), ...cart.heldPriceIds],
       shippingRateId: cart.shippingRateId,
     }),
     findDiscounts(database, scope, cart, inline.couponIds),

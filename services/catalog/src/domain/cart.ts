@@ -36,6 +36,8 @@ export interface Cart {
   readonly activatesCoupons: boolean;
   /** Reservations that are released before this session reserves, so that what they hold of limits counts as free. */
   readonly inPlaceOf: readonly string[];
+  /** Prices that the subscription has already, which may be archived. */
+  readonly heldPriceIds: readonly string[];
   readonly places: CartPlaces;
 }
 

@@ -45,6 +45,7 @@ export function cartHandlers(context: Context): Implementation<typeof CatalogSer
         at: timeOrNow(request.atMs),
         activatesCoupons: request.activatesCoupons,
         inPlaceOf: request.inPlaceOf,
+        heldPriceIds: request.heldPriceIds,
         places,
       });
       return cartMessage(cart, testMode);
@@ -110,6 +111,7 @@ function plainCart({ priceIds, shippingRateId }: PlainCart, at: Date): Cart {
     at,
     activatesCoupons: false,
     inPlaceOf: [],
+    heldPriceIds: [],
     places: cartPlaces([]),
   };
 }

@@ -21,14 +21,14 @@ interface SoldPrice {
 /** What a cart names. */
 export interface CartQuery {
   readonly priceIds: readonly string[];
-  /** The session's own inline prices, which need not be for sale yet. */
+  /** The session's own inline prices, which need not be for sale yet, and those that a subscription has already, which need not be for sale any more. */
   readonly ownIds: readonly string[];
   readonly shippingRateId: string | undefined;
 }
 
 /**
  * The prices of some carts with their products, and their shipping rates, in one round trip: this is on the way of every session's creation. An archived
- * record counts as none. Returns the records of each cart, in the same order.
+ * record counts as none, unless it is one of its cart's own. Returns the records of each cart, in the same order.
  */
 export async function findCartRecords(db: Db, scope: Scope, carts: readonly CartQuery[]): Promise<CartRecords[]> {
   const priceIds = [...new Set(carts.flatMap((cart) => cart.priceIds))];
