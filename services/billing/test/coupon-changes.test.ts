@@ -6,6 +6,7 @@ import { newId } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type SubscriptionUpdate, updateSubscription } from '../src/actions/update-subscription.ts';
 import type { Context } from '../src/context.ts';
+import { pendingProrations } from '../src/store/prorations.ts';
 import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
 import { callsOn, may } from './subscription-calls.ts';
 
@@ -22,7 +23,7 @@ beforeEach(() => {
   on.peers.redemptions.clear();
 });
 
-const { runAt, read, update } = callsOn(
+const { runAt, read, update, invoicesOf, voids } = callsOn(
   () => on,
   () => scope,
 );
@@ -116,5 +117,64 @@ describe('a promo code in an update of a subscription', () => {
     await expect(enter('SUMMER')).rejects.toMatchObject(refused);
     await expect(enter('SPRING', { clearsDiscounts: true })).rejects.toMatchObject(refused);
     expect(redemptions()).toEqual(['reserved']);
+  });
+});
+
+describe('a fixed amount off two items, of which one changes halfway through the period', () => {
+  /** Two items of 10.00 with 10.00 off, renewed in May. */
+  async function renewed() {
+    const items = [1, 2].map(() => ({ unitAmountCents: 1_000, quantity: 1 }));
+    const { subscriptionId: id, priceIds, card } = await sell(on, scope, { items, receivedCents: 2_000 });
+    const couponId = on.peers.coupon({ amountOffCents: 1_000n, duration: 'forever' });
+    await update(id, { discount: { couponId, promoCode: null } });
+    await runAt(may);
+    on.at('2026-05-16T12:00:00.000Z');
+    const [stays = '', goes = ''] = priceIds;
+    return { id, card, stays, goes };
+  }
+  const pendingOf = async (id: string) =>
+    (await pendingProrations(on.database, scope, id)).map(({ kind, leftCents }) =>
+      kind === 'credit' ? -leftCents : leftCents,
+    );
+  const invoicedOf = async (id: string) =>
+    (await read(id)).subscription.items.map(({ invoicedCents }) => Number(invoicedCents));
+  const totalsOf = async (id: string) => (await invoicesOf(id)).map(({ total_cents }) => Number(total_cents));
+
+  it('is all that the other one has for the remaining time [D14.295]', async () => {
+    const { id, stays } = await renewed();
+    expect(await invoicedOf(id)).toEqual([500, 500]);
+    await update(id, { items: [{ priceId: stays, quantity: 1 }] });
+    expect([await pendingOf(id), await invoicedOf(id)]).toEqual([[-250, -250], [0]]);
+    const price = on.peers.price({ unitAmountCents: 3_000 });
+    await update(id, {
+      items: [
+        { priceId: stays, quantity: 1 },
+        { priceId: price, quantity: 1 },
+      ],
+    });
+    expect(await pendingOf(id)).toEqual([-250, -250, 375, 1_125]);
+    await runAt('2026-06-01T00:00:00.000Z');
+    expect([await totalsOf(id), await pendingOf(id)]).toEqual([[2_000, 1_000, 4_000], []]);
+  });
+
+  it('takes back what a void invoice added to an item that stays, and no more [D14.186, D14.295]', async () => {
+    const { id, card, stays } = await renewed();
+    on.peers.behave(card, 'insufficient_funds');
+    const price = on.peers.price({ unitAmountCents: 3_000 });
+    await update(id, {
+      items: [
+        { priceId: stays, quantity: 1 },
+        { priceId: price, quantity: 1 },
+      ],
+      prorationBehavior: 'always_invoice',
+    });
+    const { subscription, invoice } = await read(id);
+    expect([subscription.status, invoice.totalCents]).toEqual(['past_due', 1_125 + 125 - 250]);
+    expect(await invoicedOf(id)).toEqual([750, 2_250]);
+    await voids(invoice.id);
+    expect([await invoicedOf(id), await pendingOf(id)]).toEqual([[500, 0], [-250]]);
+    on.peers.behave(card, 'pays');
+    await update(id, { items: [{ priceId: price, quantity: 1 }] });
+    expect(await pendingOf(id)).toEqual([-250, -250]);
   });
 });

@@ -2,10 +2,11 @@ import { Failure } from '@eligo/failures';
 import { withTx } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
 import type { Context } from '../context.ts';
-import { itemsUninvoiced } from '../domain/finalized-invoice.ts';
+import { itemsLess } from '../domain/finalized-invoice.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import { invoiceStates } from '../domain/invoice-states.ts';
 import { loadInvoiceLines } from '../store/invoice-lines.ts';
+import { loadProratedParts } from '../store/invoice-statements.ts';
 import { findInvoice, lockInvoice } from '../store/invoices.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
@@ -50,9 +51,14 @@ export async function voidInvoice(context: Context, call: Call, id: string): Pro
     }
     const becomesActive = before.status === 'past_due' || before.status === 'unpaid';
     const lines = await loadInvoiceLines(tx, scope, id);
+    const prorations = await loadProratedParts(
+      tx,
+      scope,
+      lines.flatMap(({ prorationId }) => prorationId ?? []),
+    );
     const saved = await saveSubscription(tx, scope, before, {
       ...before,
-      items: itemsUninvoiced(before.items, new Set(lines.map(({ subscriptionItemId }) => subscriptionItemId))),
+      items: itemsLess(before.items, lines, prorations),
       paymentAt: null,
       heldUntil: null,
       status: becomesActive ? 'active' : before.status,

@@ -83,6 +83,11 @@ export function discountingOf({ coupon }: StoredDiscount): Discounting {
   return { off, products: coupon?.appliesTo?.products ?? [], prices: coupon?.appliesTo?.prices ?? [] };
 }
 
+/** Whether it takes a fixed amount off all that it applies to. */
+export function takesFixedAmount({ coupon }: StoredDiscount): boolean {
+  return coupon?.percentOffBasisPoints === undefined;
+}
+
 function durationOf({ coupon }: StoredDiscount): 'once' | 'repeating' | 'forever' {
   const duration = coupon?.duration;
   return duration === 'repeating' || duration === 'forever' ? duration : 'once';

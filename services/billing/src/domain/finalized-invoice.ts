@@ -118,11 +118,26 @@ export function itemsInvoicedBy(items: readonly SubscriptionItem[], lines: reado
 }
 
 /** The items of an invoice that nobody pays: their present period was invoiced at nothing, so that no change credits it. */
-export function itemsUninvoiced(
+export function itemsUninvoiced(items: readonly SubscriptionItem[]): SubscriptionItem[] {
+  return items.map((item) => ({ ...item, invoicedCents: cents(0), invoicedEligible: false }));
+}
+
+/**
+ * The items once nobody owes these lines. A line of a proration takes back what it invoiced of a whole period: all of an item that had changed, and what was added to
+ * one that had stayed. A line of a whole period takes back all.
+ */
+export function itemsLess(
   items: readonly SubscriptionItem[],
-  itemIds: ReadonlySet<string> = new Set(items.map(({ id }) => id)),
+  lines: readonly Pick<InvoiceLine, 'subscriptionItemId' | 'prorationId'>[],
+  prorations: ReadonlyMap<string, { readonly wholeCents: Cents }>,
 ): SubscriptionItem[] {
-  return items.map((item) =>
-    itemIds.has(item.id) ? { ...item, invoicedCents: cents(0), invoicedEligible: false } : item,
-  );
+  return items.map((item) => {
+    const wholes = lines.flatMap(({ subscriptionItemId, prorationId }) =>
+      subscriptionItemId === item.id ? [prorations.get(prorationId ?? '')?.wholeCents ?? item.invoicedCents] : [],
+    );
+    if (wholes.length === 0) return item;
+    const taken = sumCents(wholes.map((whole) => whole ?? cents(0)));
+    const left = cents(Math.max(0, (item.invoicedCents ?? 0) - taken));
+    return { ...item, invoicedCents: left, invoicedEligible: left > 0 && item.invoicedEligible };
+  });
 }

@@ -1,74 +1,13 @@
 import { cents, newId } from '@eligo/values';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Eligibility } from './finalized-invoice.ts';
-import { changeItems, invoiceOfChange, type PricedItem } from './item-change.ts';
+import { amounts, at, change, eligible, end, half, other, price, sold, start } from '../../test/priced-changes.ts';
+import { invoiceOfChange } from './item-change.ts';
 import { matchItems } from './item-match.ts';
-import type { KeptShare } from './kept-share.ts';
-import { openSubscription, type SoldPrice } from './opened-subscription.ts';
+import type { SoldPrice } from './opened-subscription.ts';
 import { type Proration, withProrations } from './proration.ts';
 import { renew } from './renewal.ts';
 import type { Subscription } from './subscription.ts';
-
-// A period of thirty days, so that half of it is a whole number of days.
-const start = new Date('2026-04-01T00:00:00.000Z');
-const end = new Date('2026-05-01T00:00:00.000Z');
-const half = new Date('2026-04-16T00:00:00.000Z');
-const at = (part: number) => new Date(start.getTime() + part * (end.getTime() - start.getTime()));
-
-const eligible: Eligibility = {
-  ...{ eligibility: 'auto_substantiation', rule: 'product', ruleVersion: '1', rationale: '', letterId: null },
-};
-const other: Eligibility = { ...eligible, eligibility: 'not_eligible' };
-
-function price(unitAmountCents: number, eligibility = eligible, interval: 'month' | 'year' = 'month'): SoldPrice {
-  const recurring = { interval, intervalCount: 1, trialDays: 0 };
-  const unit = cents(unitAmountCents);
-  return { priceId: newId('price'), productId: newId('product'), unitAmountCents: unit, eligibility, recurring };
-}
-
-function sold(prices: readonly [SoldPrice, number][]): Subscription {
-  const { subscription } = openSubscription(newId('subscription'), {
-    ...{ customerId: newId('customer'), testClockId: null, at: start, trialEnd: null, trialDays: null },
-    ...{ missingPaymentMethod: null, cancelAt: null, cancelAtPeriodEnd: false, backupPaymentMethodId: null },
-    ...{ prorationBehavior: null, discounts: [], metadata: {}, defaultPaymentMethodId: newId('payment_method') },
-    items: prices.map(([one, quantity]) => ({ price: one, quantity })),
-  });
-  return { ...subscription, status: 'active', paymentAt: null, expiresAt: null };
-}
-
-type Behavior = 'always_invoice' | 'create_prorations' | 'none';
-
-/** The subscription with these items, where each price is known by what it was sold as. */
-function change(
-  before: Subscription,
-  to: readonly [SoldPrice, number][],
-  time: Date,
-  behavior: Behavior,
-  kept: KeptShare = { paidCents: cents(0), takenBackCents: cents(0) },
-  pending: readonly Proration[] = [],
-) {
-  const match = matchItems(
-    before.items,
-    to.map(([one, quantity]) => ({ priceId: one.priceId, quantity })),
-  );
-  if (match === undefined) throw new Error('nothing changes');
-  const items = match.items.map(({ item, quantity, isNewPrice }, index): PricedItem => {
-    const asked = to[index]?.[0];
-    if (asked === undefined) throw new Error('no price');
-    return { item, quantity, price: isNewPrice ? asked : null, eligibility: asked.eligibility };
-  });
-  const priced = {
-    items,
-    removed: match.removed,
-    before: before.items.map(() => eligible),
-    kept,
-  };
-  return changeItems({ ...before, prorationBehavior: behavior }, priced, pending, time);
-}
-
-const amounts = (prorations: readonly Proration[]) =>
-  prorations.map(({ kind, amountCents }) => (kind === 'credit' ? -amountCents : amountCents));
 
 // The examples are those of Stripe's page on prorations: 10.00 and 20.00 a month, half of the period remaining.
 describe('a change of items halfway through a period', () => {

@@ -1,5 +1,6 @@
 import { Failure } from '@eligo/failures';
-import { type Cents, centsFromInt64, periodAround, periodEnd, type Rhythm, sumCents } from '@eligo/values';
+import { type Cents, cents, centsFromInt64, periodAround, periodEnd, type Rhythm, sumCents } from '@eligo/values';
+import { addedLine, movedBy, movedItem, sharedTotals } from './discount-share.ts';
 import { discountsAt, lastingDiscounts, type StoredDiscount, usedDiscounts } from './discounts.ts';
 import { type Eligibility, itemsInvoicedBy, periodLines } from './finalized-invoice.ts';
 import type { InvoiceLine } from './invoice.ts';
@@ -47,7 +48,7 @@ export interface ChangedItems {
 export const defaultProration = 'create_prorations';
 
 /**
- * A subscription with other items from `at` on, by decisions 14.185 to 14.188 and 14.236. `pending` is what no invoice carries yet. Throws `subscription_not_updatable` where its status allows no such change, and a
+ * A subscription with other items from `at` on, by decisions 14.185 to 14.188, 14.236 and 14.295. `pending` is what no invoice carries yet. Throws `subscription_not_updatable` where its status allows no such change, and a
  * 422 for a price of another interval beside one that stays, and for a total that no card can pay.
  */
 export function changeItems(
@@ -64,21 +65,28 @@ export function changeItems(
   const eligibility = priced.items.map((one) => one.eligibility);
   const subscription = { ...before, ...rhythm, items };
   const discounts = before.discounts as readonly StoredDiscount[];
-  const whole = periodLines(items, lastingDiscounts(discountsAt(discounts, at)), eligibility);
+  const lasting = lastingDiscounts(discountsAt(discounts, at));
+  const whole = periodLines(items, lasting, eligibility);
   const wholeCents = sumCents(whole.map(({ totalCents }) => totalCents));
   refuseTooLarge(wholeCents);
   if (before.status === 'trialing' || (behavior === 'none' && !beginsPeriod)) {
     return { subscription, prorations: [], lines: [], invoicesNow: false, wholeCents };
   }
   const rest = { period: periodAround(before.anchor, before, at), at };
-  // Nobody has paid yet for what is charged with a later invoice, so nothing of it was refunded.
-  const unpaid = new Set(pending.flatMap((one) => (one.kind === 'charge' ? [one.subscriptionItemId] : [])));
-  const credit = (item: SubscriptionItem) => {
+  const creditFor = (item: SubscriptionItem, invoicedCents: Cents) => {
     const decision = priced.before[before.items.findIndex(({ id }) => id === item.id)];
-    if (item.invoicedCents === null) throw unknownAmount();
     if (decision === undefined) throw new Error(`Item ${item.id} has no eligibility decision`);
-    const invoicedCents = unpaid.has(item.id) ? item.invoicedCents : keptOf(item.invoicedCents, priced.kept);
     return creditOf(before.id, { ...item, invoicedCents }, decision, rest);
+  };
+  const credit = (item: SubscriptionItem) => {
+    if (item.invoicedCents === null) throw unknownAmount();
+    const unpaid = unpaidOf(item, pending);
+    return creditFor(item, cents(unpaid + keptOf(cents(item.invoicedCents - unpaid), priced.kept)));
+  };
+  // What was paid of the item first: its unpaid remainder is credited whole later.
+  const creditLess = (item: SubscriptionItem, less: Cents) => {
+    if (less === 0) return [];
+    return creditFor(item, unpaidOf(item, pending) === item.invoicedCents ? less : keptOf(less, priced.kept));
   };
   if (beginsPeriod) {
     const lines = periodLines(items, discountsAt(discounts, at), eligibility);
@@ -93,16 +101,29 @@ export function changeItems(
     };
     return { subscription: begun, prorations: credits, lines, invoicesNow: true, wholeCents };
   }
-  const changed = priced.items.map((one) => isChanged(one));
-  const credits = priced.items.flatMap(({ item }, index) => (item !== null && changed[index] ? credit(item) : []));
-  const charges = whole.flatMap((line, index) => {
-    const item = items[index];
-    return item !== undefined && changed[index] ? chargeOf(before.id, item, line, rest) : [];
+  const totals = sharedTotals(before.items, lasting);
+  const invoiced = itemsInvoicedBy(items, whole);
+  const parts = whole.map((line, index) => {
+    const [one, item, itemInvoiced] = [priced.items[index], items[index], invoiced[index]];
+    if (one === undefined || item === undefined || itemInvoiced === undefined) throw new Error('A line has no item');
+    if (isChanged(one)) return { previous: one.item, less: undefined, item: itemInvoiced, charged: line };
+    const move = movedBy(item, totals.get(item.id), line);
+    if (move === undefined) throw unknownAmount();
+    const [less, charged] = [cents(Math.max(0, -move)), move > 0 ? addedLine(line, move) : undefined];
+    return { previous: item, less, item: movedItem(item, move, line), charged };
   });
-  const invoiced = itemsInvoicedBy(items, whole).map((item, index) => (changed[index] ? item : (items[index] ?? item)));
+  // The ids are in the order in which the pending ones are used and shown: credits, and then charges.
+  const credits = parts.flatMap(({ previous, less }) => {
+    if (previous === null) return [];
+    return less === undefined ? credit(previous) : creditLess(previous, less);
+  });
+  const removed = priced.removed.flatMap(credit);
+  const charges = parts.flatMap(({ item, charged }) =>
+    charged === undefined ? [] : chargeOf(before.id, item, charged, rest),
+  );
   return {
-    subscription: { ...subscription, items: invoiced },
-    prorations: [...credits, ...priced.removed.flatMap(credit), ...charges],
+    subscription: { ...subscription, items: parts.map(({ item }) => item) },
+    prorations: [...credits, ...removed, ...charges],
     lines: [],
     invoicesNow: behavior === 'always_invoice',
     wholeCents,
@@ -160,6 +181,12 @@ function rhythmOf(before: Subscription, { items }: PricedItems): Rhythm {
     }
   }
   return { interval: shared.interval, intervalCount: shared.intervalCount };
+}
+
+// Nobody has paid yet for what is charged with a later invoice, so nothing of it was refunded.
+function unpaidOf({ id, invoicedCents }: SubscriptionItem, pending: readonly Proration[]): Cents {
+  const charges = pending.filter(({ kind, subscriptionItemId }) => kind === 'charge' && subscriptionItemId === id);
+  return cents(Math.min(invoicedCents ?? 0, sumCents(charges.map(({ wholeCents }) => wholeCents))));
 }
 
 function isChanged({ item, price, quantity }: PricedItem): boolean {

@@ -4,7 +4,10 @@ import type { InvoiceLine, ProratedLines, UsedCredit } from './invoice.ts';
 import { minimumChargeCents } from './payment-shares.ts';
 import type { SubscriptionItem } from './subscription.ts';
 
-/** What a change of an item within a period is worth: its unused time as a credit, or the remaining time of the new one as a charge. */
+/**
+ * What a change of an item within a period is worth: its unused time as a credit, or the remaining time of the new one as a charge. Of an item that stays it is what its
+ * remaining time costs less or more.
+ */
 export interface Proration {
   readonly id: string;
   readonly subscriptionId: string;
@@ -13,7 +16,7 @@ export interface Proration {
   readonly priceId: string;
   readonly productId: string | null;
   readonly quantity: number;
-  /** What the whole period costs. */
+  /** What the whole period costs, or costs less or more. */
   readonly wholeCents: Cents;
   readonly subtotalCents: Cents;
   readonly discountCents: Cents;

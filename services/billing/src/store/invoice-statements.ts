@@ -1,10 +1,12 @@
 import { type Db, type Scope, scoped } from '@eligo/postgres';
+import { type Cents, centsFromInt64 } from '@eligo/values';
 
-/** What a proration is of: a part of a period of a product. */
+/** What a proration is of: a part of a period of a product, and of what the whole period is. */
 export interface ProratedPart {
   readonly productId: string | null;
   readonly periodStart: Date;
   readonly periodEnd: Date;
+  readonly wholeCents: Cents;
 }
 
 /** The number of an invoice; null for one that was made before invoices had numbers. */
@@ -23,7 +25,10 @@ export async function loadProratedParts(
   return new Map(
     rows.map((row) => [
       row.id,
-      { productId: row.product_id, periodStart: row.period_start, periodEnd: row.period_end },
+      {
+        ...{ productId: row.product_id, periodStart: row.period_start, periodEnd: row.period_end },
+        wholeCents: centsFromInt64(row.whole_cents),
+      },
     ]),
   );
 }
@@ -32,8 +37,16 @@ const selectNumber = scoped<{ number: bigint | null }>(
   'invoices.number',
   'select number from invoices where account_id = $1 and test_mode = $2 and id = $3',
 );
-const selectParts = scoped<{ id: string; product_id: string | null; period_start: Date; period_end: Date }>(
+interface PartRow {
+  id: string;
+  product_id: string | null;
+  period_start: Date;
+  period_end: Date;
+  whole_cents: bigint;
+}
+
+const selectParts = scoped<PartRow>(
   'prorations.parts',
-  `select id, product_id, period_start, period_end from prorations
+  `select id, product_id, period_start, period_end, whole_cents from prorations
    where account_id = $1 and test_mode = $2 and id = any($3::text[])`,
 );
