@@ -159,7 +159,7 @@ export async function sell(
         discountId: newId('discount'),
         couponId: newId('coupon'),
         coupon,
-        amountCents: 500n,
+        amountCents: BigInt(Math.min(500, parts.receivedCents ?? 3_000)),
       })),
     },
     lines: items.map((item, index) => ({

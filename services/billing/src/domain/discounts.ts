@@ -18,19 +18,14 @@ export interface StoredDiscount {
 }
 
 /**
- * The discounts of a new subscription, each with its time: `once` is used up by the first invoice that charges something, `repeating` ends after its months,
- * `forever` does not end (decisions 14.92).
+ * Discounts that begin now, each with its time: `once` is used up by the first invoice that it takes something off, `repeating` ends after its months, `forever` does not
+ * end (decisions 14.92).
  */
-export function begunDiscounts(
-  discounts: readonly StoredDiscount[],
-  at: Date,
-  firstInvoiceCharges: boolean,
-): StoredDiscount[] {
+export function begunDiscounts(discounts: readonly StoredDiscount[], at: Date): StoredDiscount[] {
   return discounts.map((discount) => {
     const begun = { ...discount, startMs: String(at.getTime()) };
-    const duration = durationOf(discount);
-    if (duration === 'forever' || (duration === 'once' && !firstInvoiceCharges)) return begun;
-    const intervalCount = duration === 'once' ? 0 : (discount.coupon?.durationInMonths ?? 0);
+    if (durationOf(discount) !== 'repeating') return begun;
+    const intervalCount = discount.coupon?.durationInMonths ?? 0;
     return { ...begun, endMs: String(periodStart(at, { interval: 'month', intervalCount }, 1).getTime()) };
   });
 }
@@ -44,10 +39,14 @@ export function discountsAt(discounts: readonly StoredDiscount[], at: Date): Sto
   });
 }
 
-/** The same discounts once those that hold once have been used for an invoice at this time. */
-export function usedDiscounts(discounts: readonly StoredDiscount[], at: Date): StoredDiscount[] {
+/** The same discounts once some of those that hold once have been used for an invoice at this time. */
+export function usedDiscounts(
+  discounts: readonly StoredDiscount[],
+  isUsed: (discount: StoredDiscount) => boolean,
+  at: Date,
+): StoredDiscount[] {
   return discounts.map((discount) =>
-    durationOf(discount) === 'once' && discount.endMs === undefined
+    isOnce(discount) && discount.endMs === undefined && isUsed(discount)
       ? { ...discount, endMs: String(at.getTime()) }
       : discount,
   );
@@ -55,7 +54,7 @@ export function usedDiscounts(discounts: readonly StoredDiscount[], at: Date): S
 
 /** Those that take something off more than one invoice: one that holds once is for a whole period. */
 export function lastingDiscounts(discounts: readonly StoredDiscount[]): StoredDiscount[] {
-  return discounts.filter((discount) => durationOf(discount) !== 'once');
+  return discounts.filter((discount) => !isOnce(discount));
 }
 
 /** Those that take something off each invoice to come. */
@@ -81,6 +80,11 @@ export function discountingOf({ coupon }: StoredDiscount): Discounting {
       ? { amountCents: centsOf(coupon?.amountOffCents) }
       : { basisPoints: coupon.percentOffBasisPoints };
   return { off, products: coupon?.appliesTo?.products ?? [], prices: coupon?.appliesTo?.prices ?? [] };
+}
+
+/** Whether it takes something off one invoice alone. */
+export function isOnce(discount: StoredDiscount): boolean {
+  return durationOf(discount) === 'once';
 }
 
 /** Whether it takes a fixed amount off all that it applies to. */

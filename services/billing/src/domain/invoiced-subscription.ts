@@ -1,7 +1,9 @@
+import type { StoredDiscount } from './discounts.ts';
 import { finalizedInvoice, type InvoiceTerms, itemsUninvoiced } from './finalized-invoice.ts';
 import type { Invoice, InvoiceLine, ProratedLines } from './invoice.ts';
 import { type Proration, withProrations } from './proration.ts';
 import type { Subscription } from './subscription.ts';
+import { discountsAfter } from './used-discounts.ts';
 
 /** A subscription, its new invoice, and what the invoice is made of. */
 export interface InvoicedSubscription extends ProratedLines {
@@ -11,7 +13,7 @@ export interface InvoicedSubscription extends ProratedLines {
 
 /**
  * Invoices these lines and what is pending. The new invoice is the subscription's latest one, and what is owed is charged now. The items say what the lines invoice
- * them at, unless nobody pays it.
+ * them at, unless nobody pays it, and the discounts which of them are used up.
  */
 export function invoiceSubscription(
   subscription: Subscription,
@@ -22,12 +24,14 @@ export function invoiceSubscription(
   const prorated = withProrations(lines, pending);
   const invoice = finalizedInvoice(subscription, prorated, terms);
   const { items } = subscription;
+  const discounts = subscription.discounts as readonly StoredDiscount[];
   return {
     ...prorated,
     invoice,
     subscription: {
       ...subscription,
       items: invoice.status === 'uncollectible' ? itemsUninvoiced(items) : items,
+      discounts: discountsAfter(items, discounts, { own: lines, all: prorated.lines }, terms.periodStart),
       latestInvoiceId: invoice.id,
       paymentAt: invoice.status === 'open' ? terms.at : null,
     },

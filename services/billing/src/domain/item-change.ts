@@ -1,7 +1,7 @@
 import { Failure } from '@eligo/failures';
 import { type Cents, cents, centsFromInt64, periodAround, periodEnd, type Rhythm, sumCents } from '@eligo/values';
 import { addedLine, movedBy, movedItem, sharedTotals } from './discount-share.ts';
-import { discountsAt, lastingDiscounts, type StoredDiscount, usedDiscounts } from './discounts.ts';
+import { discountsAt, lastingDiscounts, type StoredDiscount } from './discounts.ts';
 import { type Eligibility, itemsInvoicedBy, periodLines } from './finalized-invoice.ts';
 import type { InvoiceLine } from './invoice.ts';
 import { type InvoicedSubscription, invoiceSubscription } from './invoiced-subscription.ts';
@@ -97,7 +97,6 @@ export function changeItems(
       items: itemsInvoicedBy(items, lines),
       currentPeriodStart: at,
       currentPeriodEnd: periodEnd(at, rhythm, at),
-      discounts: usedDiscounts(discounts, at),
     };
     return { subscription: begun, prorations: credits, lines, invoicesNow: true, wholeCents };
   }

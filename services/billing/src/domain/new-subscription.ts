@@ -1,5 +1,5 @@
 import { type Cents, cents, firstPeriod, type Interval, newId } from '@eligo/values';
-import { begunDiscounts, type StoredDiscount } from './discounts.ts';
+import { begunDiscounts, type StoredDiscount, usedDiscounts } from './discounts.ts';
 import { type Invoice, notCollected } from './invoice.ts';
 import type { Subscription, SubscriptionItem } from './subscription.ts';
 import { trialNoticeAt } from './trial-notice.ts';
@@ -80,7 +80,7 @@ export function newSubscription(sold: SoldSubscription): { subscription: Subscri
     backupPaymentMethodId: sold.backupPaymentMethodId,
     prorationBehavior: null,
     missingPaymentMethod: sold.missingPaymentMethod,
-    discounts: begunDiscounts(sold.discounts as readonly StoredDiscount[], sold.at, trialEnd === null),
+    discounts: soldDiscounts(sold.discounts as readonly StoredDiscount[], sold.at, trialEnd === null),
     metadata: sold.metadata,
     paymentAt: null,
     noticeAt: trialNoticeAt(sold.at, trialEnd),
@@ -116,6 +116,12 @@ export function newSubscription(sold: SoldSubscription): { subscription: Subscri
     version: 1n,
   };
   return { subscription, invoice };
+}
+
+// What takes something off the session is used by it. A trial charges nothing.
+function soldDiscounts(discounts: readonly StoredDiscount[], at: Date, isCharged: boolean): StoredDiscount[] {
+  const begun = begunDiscounts(discounts, at);
+  return isCharged ? usedDiscounts(begun, ({ amountCents }) => Number(amountCents ?? 0) > 0, at) : begun;
 }
 
 // Nothing is invoiced of a trial. What was captured of a cart in part is not known of a line.

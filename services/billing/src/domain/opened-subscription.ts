@@ -1,6 +1,6 @@
 import { Failure } from '@eligo/failures';
-import { type Cents, cents, firstPeriod, type Interval, newId, sumCents, takeDiscounts } from '@eligo/values';
-import { begunDiscounts, discountingOf, type StoredDiscount } from './discounts.ts';
+import { type Cents, cents, firstPeriod, type Interval, newId, sumCents } from '@eligo/values';
+import { begunDiscounts, type StoredDiscount } from './discounts.ts';
 import {
   type Eligibility,
   finalizedInvoice,
@@ -11,6 +11,7 @@ import {
 import type { Invoice, InvoiceLine } from './invoice.ts';
 import type { Subscription, SubscriptionItem } from './subscription.ts';
 import { trialNoticeAt } from './trial-notice.ts';
+import { discountsAfter, takenOff } from './used-discounts.ts';
 
 /** A price as the catalog sells it, with its eligibility. */
 export interface SoldPrice {
@@ -95,7 +96,12 @@ export function openSubscription(
     backupPaymentMethodId: terms.backupPaymentMethodId,
     prorationBehavior: terms.prorationBehavior,
     missingPaymentMethod: terms.missingPaymentMethod,
-    discounts: begunDiscounts(withAmounts(terms.discounts, items), at, trialEnd === null),
+    discounts: discountsAfter(
+      items,
+      begunDiscounts(withAmounts(terms.discounts, items), at),
+      { own: lines, all: lines },
+      at,
+    ),
     metadata: terms.metadata,
     paymentAt: invoice.status === 'open' ? at : null,
     noticeAt: trialNoticeAt(at, trialEnd),
@@ -164,11 +170,7 @@ function refusePastTimes({ cancelAt, trialEnd, at }: SubscriptionTerms): void {
 
 // What each discount takes off a whole period.
 function withAmounts(discounts: readonly StoredDiscount[], items: readonly SubscriptionItem[]): StoredDiscount[] {
-  const { taken } = takeDiscounts(
-    items.map(({ priceId, productId }) => ({ priceId, productId: productId ?? '' })),
-    items.map((item) => cents(item.unitAmountCents * item.quantity)),
-    discounts.map(discountingOf),
-  );
+  const taken = takenOff(items, discounts);
   return discounts.map((discount, index) => ({ ...discount, amountCents: String(taken[index] ?? 0) }));
 }
 

@@ -1,6 +1,6 @@
 import { Failure } from '@eligo/failures';
 import { periodAround, periodEnd } from '@eligo/values';
-import { discountsAt, type StoredDiscount, usedDiscounts } from './discounts.ts';
+import { discountsAt, type StoredDiscount } from './discounts.ts';
 import { type Eligibility, itemsInvoicedBy, periodLines } from './finalized-invoice.ts';
 import type { Invoice, ProratedLines } from './invoice.ts';
 import { invoiceSubscription } from './invoiced-subscription.ts';
@@ -47,7 +47,6 @@ export function resumeSubscription(
     items: itemsInvoicedBy(before.items, whole),
     currentPeriodStart: at,
     currentPeriodEnd: period.end,
-    discounts: usedDiscounts(discounts, at),
   };
   return invoiceSubscription(resumed, lines, pending, terms);
 }

@@ -1,5 +1,5 @@
 import { periodEnd } from '@eligo/values';
-import { discountsAt, type StoredDiscount, usedDiscounts } from './discounts.ts';
+import { discountsAt, type StoredDiscount } from './discounts.ts';
 import { type Eligibility, itemsInvoicedBy, periodLines } from './finalized-invoice.ts';
 import { type InvoicedSubscription, invoiceSubscription } from './invoiced-subscription.ts';
 import type { Proration } from './proration.ts';
@@ -28,7 +28,6 @@ export function renew(
     currentPeriodStart: start,
     currentPeriodEnd: end,
     noticeAt: null,
-    discounts: usedDiscounts(discounts, start),
   };
   return invoiceSubscription(renewed, lines, pending, terms);
 }

@@ -37,7 +37,7 @@ export function changeSubscription(before: Subscription, asked: SubscriptionChan
     cancelAt: futureOr(change.cancelAt, before.cancelAt, at),
     prorationBehavior: change.prorationBehavior ?? before.prorationBehavior,
     metadata: change.metadata ?? before.metadata,
-    discounts: change.discounts === undefined ? before.discounts : begunDiscounts(change.discounts, at, false),
+    discounts: change.discounts === undefined ? before.discounts : begunDiscounts(change.discounts, at),
     paymentAt: unpaidStatuses.has(before.status) && givesCard(change) ? at : before.paymentAt,
     ...(change.trialEnd === undefined ? {} : trialUntil(before, change.trialEnd, at)),
   };
