@@ -14,13 +14,15 @@ import { wakeWhenDue } from './wake-when-due.ts';
 
 /**
  * Changes a subscription in one transaction under its lock, tells of it, and does at once what the change has made due. `decide` is given the subscription as
- * it is then, and the time of its clock. Returns it as it is afterwards.
+ * it is then, and the time of its clock. Returns it as it is afterwards. With `endsTrial` the change ends its trial now, and the period that then begins is charged now
+ * as well: `lock_timeout` while another process works on it.
  */
 export async function changeUnderLock(
   context: Context,
   call: Call,
   id: string,
   decide: (tx: Tx, before: Subscription, at: Date) => Promise<Subscription>,
+  endsTrial = false,
 ): Promise<Subscription> {
   const { scope } = call;
   const changed = await withTx(context.database, scope, async (tx) => {
@@ -28,19 +30,22 @@ export async function changeUnderLock(
     if (before === undefined) throw new Failure('subscription_not_found');
     const at = await timeOnClock(tx, scope, context.clock, before.testClockId);
     const after = await decide(tx, before, at);
+    if (endsTrial && isHeld(context, before)) throw chargeInFlight();
     const next = nextStep(after);
-    const isDue = next !== undefined && next.at <= at && !isHeld(context, before);
+    // A trial that ends as it begins lasts a millisecond.
+    const dueBy = endsTrial && after.trialEnd !== null && after.trialEnd > at ? after.trialEnd : at;
+    const isDue = next !== undefined && next.at <= dueBy && !isHeld(context, before);
     const saved = await saveSubscription(tx, scope, before, {
       ...after,
       ...(isDue ? { heldUntil: holdUntil(context) } : {}),
     });
     wakeWhenDue(tx, saved, at);
     await appendSubscriptionEvent(tx, scope, 'updated', saved, at);
-    return { saved, isDue };
+    return { saved, isDue, asked: endsTrial ? { dueBy } : undefined };
   });
   await context.failpoint('subscription.changed');
   if (!changed.isDue) return changed.saved;
-  await runDueNow(context, scope, id);
+  await runDueNow(context, scope, id, changed.asked);
   return (await findSubscription(context.database, scope, id)) ?? changed.saved;
 }
 

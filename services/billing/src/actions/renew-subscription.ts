@@ -16,18 +16,19 @@ import { writeInvoice } from './write-invoice.ts';
 /**
  * Begins the next period of a subscription and makes its invoice, once: the unique index on the subscription and the period refuses a second one, whatever
  * crashes. Its eligibility is asked anew, as of the beginning of the period. Nothing is charged here. A subscription whose customer was deleted ends. At the
- * end of a trial without a card it does what the sale agreed. True when something was done; false when the subscription changed meanwhile.
+ * end of a trial without a card it does what the sale agreed. With `isAsked` a partner asked for it now, and its charge is not spread. True when something was done; false when the subscription changed meanwhile.
  */
 export async function renewSubscription(
   context: Context,
   scope: Scope,
   subscription: Subscription,
   at: Date,
+  isAsked = false,
 ): Promise<boolean> {
   const [isThere, eligibility, spreadMinutes] = await Promise.all([
     isCustomerThere(context, scope, subscription.customerId),
     eligibilityAt(context, scope, subscription, subscription.currentPeriodEnd),
-    findRenewalSpread(context.database, scope),
+    isAsked ? 0 : findRenewalSpread(context.database, scope),
   ]);
   await context.failpoint('renewal.resolved');
   const renewed = await withTx(context.database, scope, async (tx) => {

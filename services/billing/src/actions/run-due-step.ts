@@ -21,12 +21,18 @@ import { sharePace } from './share-pace.ts';
  * by the wall clock now. Every step is safe to repeat: what a crash leaves is found due again. With a pace, a charge waits for its turn. False when nothing was
  * done, and it is to be looked at later.
  */
-export async function runDueStep(context: Context, scope: Scope, id: string, pace?: ChargePace): Promise<boolean> {
+export async function runDueStep(
+  context: Context,
+  scope: Scope,
+  id: string,
+  { pace, asked }: { readonly pace?: ChargePace | undefined; readonly asked?: AskedNow | undefined } = {},
+): Promise<boolean> {
   try {
     const subscription = await findSubscription(context.database, scope, id);
     const next = subscription && nextStep(subscription);
     const times = subscription && (await timesOf(context, scope, subscription));
-    if (subscription === undefined || next === undefined || times === undefined || next.at > times.now) {
+    const isAsked = asked !== undefined && next !== undefined && next.at <= asked.dueBy;
+    if (subscription === undefined || next === undefined || times === undefined || (next.at > times.now && !isAsked)) {
       await release(context, scope, id, null);
       return false;
     }
@@ -35,12 +41,18 @@ export async function runDueStep(context: Context, scope: Scope, id: string, pac
       await release(context, scope, id, turn);
       return false;
     }
-    const outcome = await run(context, scope, subscription, next.step, times.isClock ? next.at : times.now);
+    const at = times.isClock && next.at < times.now ? next.at : times.now;
+    const outcome = await run(context, scope, subscription, next.step, at, isAsked);
     return await giveBack(context, scope, id, outcome);
   } catch (error) {
     await giveBackLater(context, scope, id, error);
     return false;
   }
+}
+
+/** What a partner asked for now, and that happens now: a step that is due by this time, which can be a millisecond ahead. Its charge is not spread (14.235). */
+export interface AskedNow {
+  readonly dueBy: Date;
 }
 
 /** What became of a step: it is done; the outcome of a charge is unknown; or the subscription changed meanwhile. */
@@ -75,14 +87,15 @@ async function run(
   subscription: Subscription,
   step: DueStep,
   at: Date,
+  isAsked: boolean,
 ): Promise<StepOutcome> {
   const { id } = subscription;
   switch (step) {
-    case 'renew':
-      if (!(await renewSubscription(context, scope, await endSetUpWait(context, scope, subscription), at))) {
-        return 'changed';
-      }
+    case 'renew': {
+      const current = await endSetUpWait(context, scope, subscription);
+      if (!(await renewSubscription(context, scope, current, at, isAsked))) return 'changed';
       return collectInvoice(context, scope, id, at);
+    }
     case 'collect':
       return collectInvoice(context, scope, id, at);
     case 'end': {

@@ -57,7 +57,7 @@ async function stepAlone(
 ): Promise<boolean> {
   return charges.use(1, async () => {
     try {
-      return context.clock.now() < until && (await runDueStep(context, scope, id, hasTurn ? undefined : pace));
+      return context.clock.now() < until && (await runDueStep(context, scope, id, hasTurn ? {} : { pace }));
     } finally {
       onGivenBack();
     }

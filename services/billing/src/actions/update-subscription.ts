@@ -1,4 +1,5 @@
 import { Failure } from '@eligo/failures';
+import type { Tx } from '@eligo/postgres';
 import type { ResolvedDiscount } from '@eligo/proto/catalog/v1/catalog';
 import type { Call } from '@eligo/rpc';
 import type { Context } from '../context.ts';
@@ -65,7 +66,7 @@ async function applyUpdate(
   const priced = items && (await priceItems(context, call, { ...known, prorationBehavior }, items, at));
   await context.failpoint('subscription.items_priced');
   if (paysWithNewCard(known, change)) await askAwaited(context, scope, known, true);
-  return changeUnderLock(context, call, known.id, async (tx, before, now) => {
+  const decide = async (tx: Tx, before: Subscription, now: Date) => {
     const changed = changeSubscription(before, change, now);
     // Its items may be others than those that were priced.
     if (priced !== undefined && before.version !== known.version) throw chargeInFlight();
@@ -73,7 +74,8 @@ async function applyUpdate(
     if (paysWithNewCard(before, change)) await refuseWhileCharging(tx, scope, before);
     if (change.discounts !== undefined) await keepDiscounts(tx, scope, after, true);
     return after;
-  });
+  };
+  return changeUnderLock(context, call, known.id, decide, change.trialEnd === 'now');
 }
 
 interface AskedDiscount {
