@@ -4,8 +4,9 @@ import { EventSchema } from '@eligo/proto/events/v1/events';
 import { cents } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
+import { pause } from '../src/actions/pause-and-resume.ts';
 import { loadInvoiceCharges } from '../src/store/invoice-charges.ts';
-import { type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
+import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
 import { callsOn } from './subscription-calls.ts';
 
 let on: Fixture;
@@ -20,7 +21,7 @@ beforeEach(() => {
   scope = someScope();
 });
 
-const { runAt, read, eventsOf } = callsOn(
+const { runAt, read, eventsOf, update, unpaid } = callsOn(
   () => on,
   () => scope,
 );
@@ -95,5 +96,64 @@ describe('a cancellation', () => {
     const { subscription, invoice } = await read(subscriptionId);
     expect([subscription.status, invoice.status]).toEqual(['canceled', 'uncollectible']);
     expect(on.peers.takenOf(invoice.id)).toBe(0);
+  });
+});
+
+describe('a cancellation at the end of a period that is over', () => {
+  const paused = async () => {
+    const { subscriptionId } = await sell(on, scope);
+    on.at('2026-04-16T00:00:00.000Z');
+    await pause(on.context, callOf(scope), subscriptionId);
+    return { subscriptionId };
+  };
+  const pastDue = async () => {
+    const sold = await sell(on, scope, {
+      card: on.peers.card(true, 'insufficient_funds'),
+      items: [{ interval: 'day' }],
+    });
+    await runAt('2026-04-02T00:00:00.000Z');
+    return sold;
+  };
+  const late = async () => sell(on, scope);
+  const made = { paused, unpaid, 'past due': pastDue, 'not renewed yet': late } as const;
+  const asking = {
+    PATCH: (id: string) => update(id, { cancelAtPeriodEnd: true }),
+    DELETE: (id: string) =>
+      cancelSubscription(on.context, scope, id, { atPeriodEnd: true, refund: 'none', refundAmountCents: null }),
+  } as const;
+  const cases = Object.keys(asking).flatMap((call) => Object.keys(made).map((status) => [call, status] as const));
+
+  it.each(cases)('by %s of one that is %s ends it now, and the answer says so [D14.262]', async (call, status) => {
+    const { subscriptionId: id } = await made[status as keyof typeof made]();
+    const at = new Date(status === 'past due' ? '2026-04-03T12:00:00.000Z' : '2026-06-15T12:00:00.000Z');
+    on.at(at);
+    const asked = on.peers.asked;
+    const before = await read(id);
+    expect(before.subscription.currentPeriodEnd < at).toBe(true);
+    const answer = await asking[call as keyof typeof asking](id);
+    expect(answer).toMatchObject({ status: 'canceled', canceledAt: at, cancelAtPeriodEnd: true });
+    const { subscription, invoice } = await read(id);
+    expect(subscription).toMatchObject({ status: 'canceled', canceledAt: at, paymentAt: null });
+    expect(invoice.status).toBe(before.invoice.status === 'open' ? 'uncollectible' : 'paid');
+    expect((await eventsOf(id)).at(-1)).toBe('customer.subscription.deleted');
+    await runAt('2026-08-01T00:00:00.000Z');
+    expect(on.peers.asked).toBe(asked);
+  });
+
+  it.each(Object.entries(asking))('by %s waits for a charge in doubt [D14.262]', async (_call, ask) => {
+    const { subscriptionId: id, card } = await sell(on, scope, { items: [{ interval: 'day' }] });
+    on.peers.failOn(card, 'lost_after');
+    await runAt('2026-04-02T00:00:00.000Z');
+    on.at('2026-04-04T00:00:00.000Z');
+    await expect(ask(id)).rejects.toMatchObject({ code: 'lock_timeout' });
+    expect((await read(id)).subscription).toMatchObject({ status: 'active', cancelAtPeriodEnd: false });
+  });
+
+  it('keeps the date of the period where it was asked for within the period, however late its end is noticed [D14.262]', async () => {
+    const { subscriptionId: id } = await sell(on, scope);
+    await asking.DELETE(id);
+    await runAt('2026-05-09T00:00:00.000Z');
+    const end = new Date('2026-05-01T00:00:00.000Z');
+    expect((await read(id)).subscription).toMatchObject({ status: 'canceled', canceledAt: end });
   });
 });

@@ -1,7 +1,6 @@
 import type { Scope } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
 import { advanceTestClock, createTestClock, removeTestClock } from '../src/actions/test-clocks.ts';
 import { runDue, runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { findSubscription } from '../src/store/subscriptions.ts';
@@ -24,8 +23,6 @@ beforeEach(() => {
 const afterPeriod = new Date('2026-05-02T00:00:00.000Z');
 const clockAt = async (frozenTime: Date) => (await createTestClock(on.context, call, { frozenTime, name: null })).id;
 const statusOf = async (id: string) => (await findSubscription(on.database, scope, id))?.status;
-const endAtPeriodEnd = (id: string) =>
-  cancelSubscription(on.context, scope, id, { atPeriodEnd: true, refund: 'none', refundAmountCents: null });
 const runAll = async () => {
   while (await runDueSubscriptions(on.context));
 };
@@ -44,8 +41,7 @@ describe('a subscription that is to end', () => {
   it('continues by the wall clock when its test clock is deleted, whatever time that showed', async () => {
     const [past, future] = [await clockAt(start), await clockAt(afterPeriod)];
     const slow = await sell(on, scope, { cancelAtPeriodEnd: true, testClockId: past });
-    const fast = await sell(on, scope, { testClockId: future });
-    await endAtPeriodEnd(fast.subscriptionId);
+    const fast = await sell(on, scope, { cancelAtPeriodEnd: true, testClockId: future });
     for (const id of [past, future]) await removeTestClock(on.context, call, id);
     await runAll();
     expect(await statusOf(slow.subscriptionId)).toBe('active');

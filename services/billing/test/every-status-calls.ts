@@ -76,6 +76,14 @@ const pay =
   ({ scope, customerId, invoiceId }, on) =>
     payInvoice(on.context, callOf(scope), invoiceId, on.peers.cardOf(customerId, true, behavior));
 
+// Later than the end of every period and trial, which no job has looked at by then.
+const afterPeriod =
+  (ask: Ask): Ask =>
+  (of, on) => {
+    on.at(later(90));
+    return ask(of, on);
+  };
+
 const itsTimeEnds = 'its period, trial, 23 hours or last try ends';
 const itsTimeEndsDeleted = 'the same, and its customer was deleted';
 
@@ -93,6 +101,7 @@ export const calls: Readonly<Record<string, Ask>> = {
     defaultPaymentMethodId: on.peers.cardOf(of.customerId, true, 'insufficient_funds'),
   })),
   '`PATCH` `cancel_at_period_end`': update({ cancelAtPeriodEnd: true }),
+  '`PATCH` `cancel_at_period_end`, its period is over': afterPeriod(update({ cancelAtPeriodEnd: true })),
   '`PATCH` `cancel_at_period_end` `false`': update({ cancelAtPeriodEnd: false }),
   '`PATCH` `cancel_at`': update({ cancelAt: later(2) }),
   '`PATCH` `cancel_at` in the past': update({ cancelAt: later(-1) }),
@@ -133,6 +142,7 @@ export const calls: Readonly<Record<string, Ask>> = {
   '`DELETE` with `refund` `custom` and a `refund_amount`': cancel({ refund: 'custom', refundAmountCents: cents(100) }),
   '`DELETE` with `refund` `custom` without a `refund_amount`': cancel({ refund: 'custom' }),
   '`DELETE` with `cancel_at_period_end`': cancel({ atPeriodEnd: true }),
+  '`DELETE` with `cancel_at_period_end`, its period is over': afterPeriod(cancel({ atPeriodEnd: true })),
   '`DELETE` with `cancel_at_period_end` and a refund': cancel({ atPeriodEnd: true, refund: 'full' }),
   'its latest invoice: `/pay` with a `payment_method` that pays': pay('pays'),
   'its latest invoice: `/pay` with a `payment_method` that is declined': pay('insufficient_funds'),

@@ -20,7 +20,7 @@ import { endSubscription } from './end-subscription.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
 
 /**
- * Ends a subscription now or at the end of its period. A refund is a separate operation (interface, Cancel subscription): the cancellation
+ * Ends a subscription now or at the end of its period, now if that is over. A refund is a separate operation (interface, Cancel subscription): the cancellation
  * appends a command for it, under an operation id of its own, so that it happens once and not without the cancellation.
  */
 export async function cancelSubscription(
@@ -53,7 +53,7 @@ export async function cancelSubscription(
     }
     // As for a session (decisions 14.16): the charge may take money for it.
     await refuseWhileCharging(tx, scope, before);
-    const saved = await endSubscription(tx, scope, before, {}, at);
+    const saved = await endSubscription(tx, scope, before, { cancelAtPeriodEnd: subscription.cancelAtPeriodEnd }, at);
     if (refundCents > 0 && invoice !== undefined) {
       await requestRefund(tx, scope, saved, invoice, { amount: refundCents, takenBack }, at);
     }

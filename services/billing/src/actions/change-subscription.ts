@@ -2,18 +2,20 @@ import { Failure } from '@eligo/failures';
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
 import type { Context } from '../context.ts';
+import { endsWithPastPeriod } from '../domain/cancellation.ts';
 import { nextStep } from '../domain/due-step.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { findPendingCharge } from '../store/invoice-charges.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
+import { endSubscription } from './end-subscription.ts';
 import { holdUntil } from './hold-until.ts';
 import { runDueNow } from './run-due-now.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
 
 /**
- * Changes a subscription in one transaction under its lock, tells of it, and does at once what the change has made due. `decide` is given the subscription as
+ * Changes a subscription in one transaction under its lock, tells of it, and does at once what the change has made due. One that is to end with a period that is over ends in it. `decide` is given the subscription as
  * it is then, and the time of its clock. Returns it as it is afterwards. With `endsTrial` the change ends its trial now, and the period that then begins is charged now
  * as well: `lock_timeout` while another process works on it.
  */
@@ -41,6 +43,11 @@ export async function changeUnderLock(
     });
     wakeWhenDue(tx, saved, at);
     await appendSubscriptionEvent(tx, scope, 'updated', saved, at);
+    if (endsWithPastPeriod(before, after, at)) {
+      await refuseWhileCharging(tx, scope, before);
+      const ended = await endSubscription(tx, scope, saved, { heldUntil: null }, at);
+      return { saved: ended, isDue: false, asked: undefined };
+    }
     return { saved, isDue, asked: endsTrial ? { dueBy } : undefined };
   });
   await context.failpoint('subscription.changed');

@@ -19,7 +19,7 @@ export async function endSubscription(
   tx: Tx,
   scope: Scope,
   before: Subscription,
-  changes: Partial<Pick<Subscription, 'canceledAt' | 'heldUntil'>> | undefined,
+  changes: Partial<Pick<Subscription, 'canceledAt' | 'heldUntil' | 'cancelAtPeriodEnd'>> | undefined,
   at: Date,
 ): Promise<Subscription> {
   const after: Subscription = {

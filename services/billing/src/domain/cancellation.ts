@@ -41,10 +41,21 @@ export function decideCancellation(
         'A subscription that is canceled at the end of its period is not refunded. Leave refund out, or send none.',
       );
     }
-    return { subscription: { ...subscription, cancelAtPeriodEnd: true }, refundCents: cents(0) };
+    const ending: Subscription = { ...subscription, cancelAtPeriodEnd: true };
+    const isOver = endsWithPastPeriod(subscription, ending, at);
+    const ended = { status: 'canceled', canceledAt: at } as const;
+    return { subscription: isOver ? { ...ending, ...ended } : ending, refundCents: cents(0) };
   }
   const refundCents = refundOf(invoice, paid, cancellation, at);
   return { subscription: { ...subscription, status: 'canceled', canceledAt: at }, refundCents };
+}
+
+/**
+ * Whether a change asks that a subscription ends with its period, and that period is over, as of one that is paused or owes for it. It ends when this is asked:
+ * nothing of the period is left.
+ */
+export function endsWithPastPeriod(before: Subscription, after: Subscription, at: Date): boolean {
+  return after.cancelAtPeriodEnd && !before.cancelAtPeriodEnd && before.currentPeriodEnd <= at;
 }
 
 function refundOf(invoice: Invoice | undefined, paid: Cents, cancellation: Cancellation, at: Date): Cents {
