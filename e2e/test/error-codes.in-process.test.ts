@@ -380,6 +380,8 @@ describe('error codes, each as the answer to a public request', () => {
       status: 402,
       body: { code: 'card_declined', decline_code: 'insufficient_funds' },
     });
+    for (let tries = 2; tries < 60; tries += 1) await api.post(`${open}/pay`);
+    expect(await api.post(`${open}/pay`)).toMatchObject(coded(409, 'invoice_payment_tries_exceeded'));
     expect(await api.post(`${open}/void`)).toMatchObject({ status: 200, body: { invoice: { status: 'void' } } });
     expect(await api.post(`${open}/pay`)).toMatchObject(coded(409, 'invoice_not_payable'));
   });

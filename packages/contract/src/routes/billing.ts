@@ -72,7 +72,7 @@ export const subscriptionRoutes = {
     body: { envelope: 'subscription', schema: subscriptionChange },
     response: oneOf('subscription'),
     expansion: subscriptionExpansion,
-    errors: ['subscription_not_updatable'],
+    errors: ['subscription_not_updatable', 'invoice_payment_tries_exceeded'],
     violations: soldReferences,
   }),
   pause: defineRoute({
@@ -192,6 +192,7 @@ export const invoiceRoutes = {
     errors: [
       'invoice_already_paid',
       'invoice_not_payable',
+      'invoice_payment_tries_exceeded',
       'health_cards_not_enabled',
       'card_declined',
       'authentication_required',

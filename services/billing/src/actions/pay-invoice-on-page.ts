@@ -2,6 +2,7 @@ import { Failure } from '@eligo/failures';
 import { withTx } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
 import type { Context } from '../context.ts';
+import { refuseTooManyTries } from '../domain/payment-tries.ts';
 import { loadInvoiceCharges } from '../store/invoice-charges.ts';
 import { findInvoice } from '../store/invoices.ts';
 import { findSubscription } from '../store/subscriptions.ts';
@@ -14,9 +15,6 @@ export interface TypedCard {
   readonly processorPaymentMethodId: string;
   readonly slot: 'health' | 'other';
 }
-
-// Enough for a customer who corrects a card, too few to try out stolen ones. Reading an invoice reads its charges.
-const mostCharges = 60;
 
 /**
  * Pays an invoice with the cards that its customer typed on its page, now and with the customer there. A card that pays becomes the subscription's. An invoice
@@ -35,9 +33,8 @@ export async function payInvoiceOnPage(
   const subscription =
     invoice.subscriptionId === null ? undefined : await findSubscription(database, scope, invoice.subscriptionId);
   if (subscription === undefined || !isPayableOnPage(invoice, subscription)) return;
-  if ((await loadInvoiceCharges(database, scope, id)).length >= mostCharges) {
-    throw new Failure('invoice_payment_tries_exceeded');
-  }
+  // Before a card is kept.
+  refuseTooManyTries(invoice, await loadInvoiceCharges(database, scope, id), true);
   const adopted: string[] = [];
   // The health card goes first: it is the one that renewals begin with.
   for (const { processorPaymentMethodId, slot } of cards.toSorted((one, other) => one.slot.localeCompare(other.slot))) {

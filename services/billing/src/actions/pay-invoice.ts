@@ -4,8 +4,9 @@ import type { Call } from '@eligo/rpc';
 import type { Context } from '../context.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import { minimumChargeCents } from '../domain/payment-shares.ts';
+import { refuseTooManyTries } from '../domain/payment-tries.ts';
 import type { Subscription } from '../domain/subscription.ts';
-import { findPendingCharge } from '../store/invoice-charges.ts';
+import { findPendingCharge, loadInvoiceCharges } from '../store/invoice-charges.ts';
 import { findInvoice, lockInvoice, saveInvoice } from '../store/invoices.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
@@ -18,7 +19,7 @@ import { wakeWhenDue } from './wake-when-due.ts';
 
 /**
  * Charges an invoice now: on the card that is named, or else on the subscription's. An open one, or one that was given up when its subscription ended. A payment
- * that has begun goes on. Throws a decline, and `lock_timeout` while the outcome of a charge is unknown.
+ * that has begun goes on. Throws a decline, `invoice_payment_tries_exceeded` after too many tries, and `lock_timeout` while the outcome of a charge is unknown.
  */
 export async function payInvoice(
   context: Context,
@@ -108,6 +109,7 @@ export async function makeDue(
   }
   // It is asked again what became of a charge that is under way, before there is another one.
   if (isCharging) return;
+  refuseTooManyTries(invoice, await loadInvoiceCharges(tx, scope, invoice.id), cards.onPage);
   await saveInvoice(tx, scope, invoice, {
     ...invoice,
     payWithPaymentMethodId: cards.standard ?? null,

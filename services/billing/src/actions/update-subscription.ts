@@ -1,12 +1,15 @@
 import { Failure } from '@eligo/failures';
-import type { Tx } from '@eligo/postgres';
+import type { Scope, Tx } from '@eligo/postgres';
 import type { ResolvedDiscount } from '@eligo/proto/catalog/v1/catalog';
 import type { Call } from '@eligo/rpc';
 import type { Context } from '../context.ts';
 import { isPresentDiscount, type StoredDiscount } from '../domain/discounts.ts';
 import { type AskedItem, matchItems } from '../domain/item-match.ts';
+import { refuseTooManyTries } from '../domain/payment-tries.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { changeSubscription, paysWithNewCard, type SubscriptionChange } from '../domain/subscription-change.ts';
+import { loadInvoiceCharges } from '../store/invoice-charges.ts';
+import { findInvoice } from '../store/invoices.ts';
 import { findSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { askAwaited } from './ask-awaited.ts';
@@ -71,11 +74,20 @@ async function applyUpdate(
     // Its items may be others than those that were priced.
     if (priced !== undefined && before.version !== known.version) throw chargeInFlight();
     const after = priced === undefined ? changed : await applyItems(context, tx, scope, before, changed, priced, now);
-    if (paysWithNewCard(before, change)) await refuseWhileCharging(tx, scope, before);
+    if (paysWithNewCard(before, change)) {
+      await refuseWhileCharging(tx, scope, before);
+      await refuseMoreTries(tx, scope, before);
+    }
     if (change.discounts !== undefined) await keepDiscounts(tx, scope, after, true);
     return after;
   };
   return changeUnderLock(context, call, known.id, decide, change.trialEnd === 'now');
+}
+
+// A new card pays at once: it is a try like one of `POST /v1/invoices/{id}/pay`.
+async function refuseMoreTries(tx: Tx, scope: Scope, { latestInvoiceId }: Subscription): Promise<void> {
+  const invoice = latestInvoiceId === null ? undefined : await findInvoice(tx, scope, latestInvoiceId);
+  if (invoice !== undefined) refuseTooManyTries(invoice, await loadInvoiceCharges(tx, scope, invoice.id), false);
 }
 
 interface AskedDiscount {
