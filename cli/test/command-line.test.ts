@@ -318,6 +318,32 @@ it('records in both modes whether the other card pays what a health card refuses
   expect((await update('perhaps')).code).toBe(2);
 });
 
+it('sets in both modes on which days an account duns and how that ends, and keeps what is not given [D14.91]', async () => {
+  const { account } = await json('accounts', 'create', '--name', 'Shop');
+  const update = (...options: string[]) => eligo('accounts', 'update', String(account), ...options);
+  const stored = () =>
+    constellation.database.admin(
+      'select retry_days, ends_with from billing.dunning_settings where account_id = $1 order by test_mode',
+      [account],
+    );
+  const both = (retry_days: number[], ends_with: string) => [false, true].map(() => ({ retry_days, ends_with }));
+  expect((await update('--dunning-end', 'unpaid')).out).toContain(
+    'live mode tries a failed renewal again after 1, 3, 5, 7 days; a subscription is then unpaid',
+  );
+  expect(await stored()).toEqual(both([1, 3, 5, 7], 'unpaid'));
+  expect(await json('accounts', 'update', String(account), '--dunning-days', '2,4,60')).toMatchObject({
+    dunning: ['test', 'live'].map((mode) => ({ mode, retry_days: [2, 4, 60], ends_with: 'unpaid' })),
+  });
+  expect(await stored()).toEqual(both([2, 4, 60], 'unpaid'));
+  for (const days of ['5,1,3', '1,1', '0,1', '61', '', '1,', 'soon', '1.5', '1,2,3,4,5,6,7,8,9,10,11']) {
+    expect(await update('--dunning-days', days)).toMatchObject({
+      ...{ code: 2, err: [expect.stringContaining('--dunning-days must be 1 to 10 ascending days from 1 to 60')] },
+    });
+  }
+  expect((await update('--dunning-end', 'paused')).code).toBe(2);
+  expect(await stored()).toEqual(both([2, 4, 60], 'unpaid'));
+});
+
 it('changes nothing of an account when one of its options is refused [D14.192, D14.235]', async () => {
   const { account } = await json('accounts', 'create', '--name', 'Shop');
   const update = (...options: string[]) =>
@@ -325,6 +351,7 @@ it('changes nothing of an account when one of its options is refused [D14.192, D
   for (const [options, code] of [
     [['--renewal-spread', '61'], 2],
     [['--backup-pays-refused', 'maybe'], 2],
+    [['--dunning-days', '3,1'], 2],
     [['--notice-mode', 'live'], 2],
     [['--notice-reminder-days', '7'], 1],
     [['--notice-name', 'Care', '--notice-url', 'http://care.example', '--renewal-spread', '30'], 1],

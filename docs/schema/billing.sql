@@ -71,7 +71,8 @@ create table dunning_settings (
   updated_at timestamp(3) with time zone not null,
   constraint dunning_settings_pkey PRIMARY KEY (account_id, test_mode),
   constraint dunning_settings_ends_with_check CHECK ((ends_with = ANY (ARRAY['canceled'::text, 'unpaid'::text]))),
-  constraint retries_are_few CHECK ((((cardinality(retry_days) >= 1) AND (cardinality(retry_days) <= 10)) AND (1 <= ALL (retry_days))))
+  constraint retries_are_few CHECK ((((cardinality(retry_days) >= 1) AND (cardinality(retry_days) <= 10)) AND (1 <= ALL (retry_days)))),
+  constraint retry_days_ascend CHECK (((array_ndims(retry_days) = 1) AND (array_lower(retry_days, 1) = 1) AND (array_position(retry_days, NULL::smallint) IS NULL) AND (60 >= ALL (retry_days)) AND ((retry_days[1] < retry_days[2]) IS NOT FALSE) AND ((retry_days[2] < retry_days[3]) IS NOT FALSE) AND ((retry_days[3] < retry_days[4]) IS NOT FALSE) AND ((retry_days[4] < retry_days[5]) IS NOT FALSE) AND ((retry_days[5] < retry_days[6]) IS NOT FALSE) AND ((retry_days[6] < retry_days[7]) IS NOT FALSE) AND ((retry_days[7] < retry_days[8]) IS NOT FALSE) AND ((retry_days[8] < retry_days[9]) IS NOT FALSE) AND ((retry_days[9] < retry_days[10]) IS NOT FALSE))) NOT VALID
 );
 alter table dunning_settings enable row level security;
 alter table dunning_settings force row level security;

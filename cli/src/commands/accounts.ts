@@ -15,6 +15,7 @@ import {
 import type { Database } from '@eligo/postgres';
 import { type Command, type Given, UsageError } from '../command.ts';
 import { withAccounts, withComponent } from '../connect.ts';
+import { dunningLine, dunningOf, dunningOptions, updateDunning } from './dunning.ts';
 import { checkNotices, noticeLine, noticeOptions, noticeUpdateOf, updateNotices } from './notices.ts';
 
 /** Accounts and organizations. */
@@ -54,9 +55,9 @@ export const accountCommands: readonly Command[] = [
   {
     name: 'accounts update',
     usage:
-      'ACCOUNT [--name NAME] [--feature F]… [--no-feature F]… [--organization forg_…|none] [--substantiation medical_mcc|ninety_percent|iias|none [--by WHO]] [--display-name NAME] [--logo-url URL] [--accent-color COLOR] [--ship-to US,CA,…] [--publishable-key pk_live_…] [--letter-fee CENTS] [--notice-name NAME|none] [--notice-reminder-days DAYS|none] [--notice-url URL|none] [--notice-invoices yes|no] [--notice-mode test|live] [--renewal-spread MINUTES] [--backup-pays-refused yes|no]',
+      'ACCOUNT [--name NAME] [--feature F]… [--no-feature F]… [--organization forg_…|none] [--substantiation medical_mcc|ninety_percent|iias|none [--by WHO]] [--display-name NAME] [--logo-url URL] [--accent-color COLOR] [--ship-to US,CA,…] [--publishable-key pk_live_…] [--letter-fee CENTS] [--notice-name NAME|none] [--notice-reminder-days DAYS|none] [--notice-url URL|none] [--notice-invoices yes|no] [--notice-mode test|live] [--renewal-spread MINUTES] [--backup-pays-refused yes|no] [--dunning-days DAYS] [--dunning-end canceled|unpaid]',
     summary:
-      'Updates an account. The change takes effect within seconds. Without a substantiation it cannot charge HSA and FSA cards in live mode. Its checkout pages show display name, logo and accent color (#0a7d5c), and in live mode the card fields of Stripe by its publishable key. Where they ask for an address, it is in one of the countries of --ship-to, the United States if none are given; none clears one. Sessions that need a letter of medical necessity take its letter fee, 0 to 99999 cents. --notice-name turns on emails to its customers about failed renewals. --notice-reminder-days adds a reminder that many days before a trial ends or an annual renewal. --notice-invoices yes adds an email for each invoice that was paid. The emails link to --notice-url. Renewals are charged within --renewal-spread minutes (0 to 60) after they are due. With --backup-pays-refused yes, the other card of a subscription pays what its health card refuses at a renewal: the customers of the account must have agreed to that.',
+      'Updates an account. The change takes effect within seconds. Without a substantiation it cannot charge HSA and FSA cards in live mode. Its checkout pages show display name, logo and accent color (#0a7d5c), and in live mode the card fields of Stripe by its publishable key. Where they ask for an address, it is in one of the countries of --ship-to, the United States if none are given; none clears one. Sessions that need a letter of medical necessity take its letter fee, 0 to 99999 cents. --notice-name turns on emails to its customers about failed renewals. --notice-reminder-days adds a reminder that many days before a trial ends or an annual renewal. --notice-invoices yes adds an email for each invoice that was paid. The emails link to --notice-url. Renewals are charged within --renewal-spread minutes (0 to 60) after they are due. With --backup-pays-refused yes, the other card of a subscription pays what its health card refuses at a renewal: the customers of the account must have agreed to that. A renewal that failed is tried again --dunning-days days after its first failure (1,3,5,7 unless said otherwise); after the last one its subscription is canceled, or stays unpaid with --dunning-end unpaid.',
     words: ['ACCOUNT'],
     options: {
       name: { type: 'string' },
@@ -74,6 +75,7 @@ export const accountCommands: readonly Command[] = [
       ...noticeOptions,
       'renewal-spread': { type: 'string' },
       'backup-pays-refused': { type: 'string' },
+      ...dunningOptions,
     },
     async run(given) {
       const [accountId = ''] = given.words;
@@ -81,9 +83,10 @@ export const accountCommands: readonly Command[] = [
       const change = accountChangeOf(given);
       const minutes = spreadOf(given.text('renewal-spread'));
       const isBackupAgreed = agreementOf(given.text('backup-pays-refused'));
+      const dunning = dunningOf(given);
       const noticeUpdate = noticeUpdateOf(given);
       const update = () => withAccounts((database) => updateAccount(database, accountId, change));
-      if (minutes === undefined && isBackupAgreed === undefined && noticeUpdate === undefined) {
+      if ([minutes, isBackupAgreed, dunning, noticeUpdate].every((part) => part === undefined)) {
         const account = await update();
         return { json: { account }, lines: [lineOf(account)] };
       }
@@ -94,18 +97,21 @@ export const accountCommands: readonly Command[] = [
         const account = await update();
         if (minutes !== undefined) await spreadRenewals(billing, accountId, minutes);
         if (isBackupAgreed !== undefined) await agreeToBackup(billing, accountId, isBackupAgreed);
+        const dunnings = dunning && (await updateDunning(billing, accountId, dunning));
         const notices = noticeUpdate && (await updateNotices(billing, accountId, noticeUpdate));
         return {
           json: {
             account,
             ...(minutes === undefined ? {} : { renewal_spread_minutes: minutes }),
             ...(isBackupAgreed === undefined ? {} : { backup_pays_refused: isBackupAgreed }),
+            ...(dunnings === undefined ? {} : { dunning: dunnings }),
             ...(notices === undefined ? {} : { notices }),
           },
           lines: [
             lineOf(account),
             ...(minutes === undefined ? [] : [spreadLine(minutes)]),
             ...(isBackupAgreed === undefined ? [] : [agreementLine(isBackupAgreed)]),
+            ...(dunnings ?? []).map(dunningLine),
             ...(notices ?? []).map(noticeLine),
           ],
         };

@@ -14,6 +14,7 @@ import { cents, newId } from '@eligo/values';
 import { beforeAll, expect, test } from 'vitest';
 import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
 import { changeBackupAgreement } from '../src/actions/change-backup-agreement.ts';
+import { changeDunning } from '../src/actions/change-dunning.ts';
 import { changeNotices } from '../src/actions/change-notices.ts';
 import { changeRenewalSpread } from '../src/actions/change-renewal-spread.ts';
 import { createSubscription } from '../src/actions/create-subscription.ts';
@@ -110,6 +111,7 @@ async function run(place: TestDatabase): Promise<void> {
   await runNotices(on);
   await runSubscriptionMails(on);
   for (const minutes of [5, 0]) await changeRenewalSpread(database, scope, minutes);
+  await changeDunning(database, scope, { retryDays: [1, 3] });
   for (const isAgreed of [true, false]) await changeBackupAgreement(database, scope, isAgreed);
   await isBackupAgreed(database, scope);
   await withTx(database, scope, (tx) => retryWithUpdatedCard(context, tx, scope, newId('payment_method')));

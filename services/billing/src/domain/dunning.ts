@@ -9,6 +9,12 @@ export interface DunningSettings {
 /** decisions 14.91. */
 export const defaultDunning: DunningSettings = { retryDays: [1, 3, 5, 7], endsWith: 'canceled' };
 
+/** Whether an account can dun on these days: ten ascending ones at most, within the two months in which Stripe retries, too. */
+export function areRetryDays(days: readonly number[]): boolean {
+  const isFew = days.length >= 1 && days.length <= 10;
+  return isFew && days.every((day, at) => Number.isInteger(day) && day > (days[at - 1] ?? 0) && day <= 60);
+}
+
 /** A retry that runs this much late is not late: jobs and processors take their time. */
 const punctualMs = 3_600_000;
 
@@ -33,7 +39,9 @@ export function nextRetry(
   settings: DunningSettings,
   failure: { readonly firstFailedAt: Date; readonly at: Date; readonly refusedForGood: boolean },
 ): Date | undefined {
-  const times = settings.retryDays.map((days) => new Date(failure.firstFailedAt.getTime() + days * 86_400_000));
+  // Rows that were written before the table refused it can have days out of order.
+  const days = settings.retryDays.toSorted((one, other) => one - other);
+  const times = days.map((day) => new Date(failure.firstFailedAt.getTime() + day * 86_400_000));
   const left = times.filter((time) => time > failure.at);
   return failure.refusedForGood ? left.at(-1) : left[0];
 }
