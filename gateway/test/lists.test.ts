@@ -61,6 +61,35 @@ describe('a page', () => {
   });
 });
 
+describe('the invoices that a consumer asks for by their ids', () => {
+  const path = () => `/v1/consumer/subscriptions/${stack.peers.samples.subscription.subscriptionId}/invoices`;
+  const limitOf = async (query: string) => {
+    stack.peers.seen.length = 0;
+    const answer = await stack.api.get(`${path()}?${query}`);
+    expect(answer.status, answer.text).toBe(200);
+    const { limit } = (stack.peers.seen[0]?.request.page ?? {}) as { limit?: bigint };
+    return limit;
+  };
+  const ids = (count: number, name = 'invoice_ids[]') =>
+    Array.from({ length: count }, () => `${name}=${newId('invoice')}`).join('&');
+
+  test('come in one page, unless the request has a limit [INV-4, D14.300]', async () => {
+    expect(await limitOf(ids(25))).toBe(25n);
+    expect(await limitOf(ids(25, 'invoice_ids'))).toBe(25n);
+    expect(await limitOf(ids(100))).toBe(100n);
+    expect(await limitOf(ids(1))).toBe(1n);
+    expect(await limitOf(`${ids(25)}&limit=10`)).toBe(10n);
+    expect(await limitOf('')).toBe(10n);
+  });
+
+  test('are a hundred at most', async () => {
+    const answer = await stack.api.get(`${path()}?${ids(101)}`);
+    expect(answer.status).toBe(422);
+    expect(answer.text).toContain('"loc":["query","invoice_ids"]');
+    expect(answer.text).not.toContain('"limit"');
+  });
+});
+
 describe('a list of sessions', () => {
   const sessions = (count: number) =>
     Array.from({ length: count }, () =>

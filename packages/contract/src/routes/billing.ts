@@ -219,10 +219,19 @@ export const invoiceRoutes = {
     params: { subscription_id: 'subscription' },
     scope: 'invoices_read',
     owner: 'billing',
-    query: listQuery('invoice', {
-      invoice_ids: queryList(queryReference('invoice'), limits.invoiceIds).optional(),
-    }),
+    query: z.preprocess(
+      withLimitOfIds,
+      listQuery('invoice', { invoice_ids: queryList(queryReference('invoice'), limits.invoiceIds).optional() }),
+    ),
     response: z.strictObject({ invoices: z.array(consumerInvoiceSchema), has_more: z.boolean() }),
     violations: ['invoice_not_found'],
   }),
 };
+
+// Who asks for invoices by their ids is given all of them: without a limit of its own the page is as long as that list.
+function withLimitOfIds(asked: unknown): unknown {
+  if (typeof asked !== 'object' || asked === null || 'limit' in asked) return asked;
+  const { invoice_ids: ids } = asked as { readonly invoice_ids?: unknown };
+  const count = typeof ids === 'object' && ids !== null ? Object.keys(ids).length : 0;
+  return count === 0 ? asked : { ...asked, limit: String(Math.min(count, limits.invoiceIds)) };
+}
