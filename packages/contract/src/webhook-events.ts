@@ -32,6 +32,7 @@ export const publicEvents = {
   'customer.updated': 'customer',
   'invoice.created': 'invoice',
   'invoice.finalized': 'invoice',
+  'invoice.marked_uncollectible': 'invoice',
   'invoice.paid': 'invoice',
   'invoice.payment_failed': 'invoice',
   'invoice.voided': 'invoice',

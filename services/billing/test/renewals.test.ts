@@ -85,26 +85,28 @@ describe('a subscription whose period is over', () => {
     expect(await eventsOf(invoice.id)).toEqual(['invoice.created', 'invoice.finalized', 'invoice.paid']);
   });
 
-  it('has an invoice that is a draft and finalized at once, as its events say [D14.194]', async () => {
-    const { subscriptionId } = await sell(on, scope);
-    on.at(may);
-    await runAll();
-    const { id } = await renewedOf(subscriptionId);
-    const events = await on.test.admin<{ payload: Buffer }>(
-      'select payload from billing.outbox where aggregate_id = $1 order by event_id',
-      [id],
-    );
-    const told = events.map(({ payload }) => {
-      const { type, object } = fromBinary(EventSchema, payload);
-      return [type, object.case === 'invoice' ? object.value.status : undefined];
-    });
-    expect(told).toEqual([
-      ['invoice.created', 'draft'],
-      ['invoice.finalized', 'open'],
-      ['invoice.paid', 'paid'],
-    ]);
-    expect(await on.test.admin("select id from billing.invoices where status = 'draft'")).toEqual([]);
-  });
+  it.each([
+    ['is charged', 0n, ['invoice.paid', 'paid']],
+    ['costs nothing', 3_000n, ['invoice.paid', 'paid']],
+    ['is under 50 cents', 2_960n, ['invoice.marked_uncollectible', 'uncollectible']],
+  ])(
+    'that %s has an invoice that is a draft and finalized at once, as its events say [D14.90, D14.194]',
+    async (_case, amountOffCents, last) => {
+      const coupons = amountOffCents === 0n ? [] : [{ couponId: newId('coupon'), amountOffCents, duration: 'forever' }];
+      const { subscriptionId } = await sell(on, scope, { coupons });
+      on.at(may);
+      await runAll();
+      const { id } = await renewedOf(subscriptionId);
+      const select = 'select payload from billing.outbox where aggregate_id = $1 order by event_id';
+      const events = await on.test.admin<{ payload: Buffer }>(select, [id]);
+      const told = events.map(({ payload }) => {
+        const { type, object } = fromBinary(EventSchema, payload);
+        return [type, object.case === 'invoice' ? object.value.status : undefined];
+      });
+      expect(told).toEqual([['invoice.created', 'draft'], ['invoice.finalized', 'open'], last]);
+      expect(await on.test.admin("select id from billing.invoices where status = 'draft'")).toEqual([]);
+    },
+  );
 
   it('charges the eligible part to the health card and the remainder to the other one, on a snapshot of the rules', async () => {
     const backup = on.peers.card(false);
@@ -172,7 +174,7 @@ describe('a subscription whose period is over', () => {
     expect(takenBy(invoice.id)).toBe(0);
   });
 
-  it('pays an invoice of 0 without a card, and writes off one that no card can be charged', async () => {
+  it('pays an invoice of 0 without a card, and writes off one that no card can be charged [D14.90]', async () => {
     const coupons = [{ couponId: newId('coupon'), amountOffCents: 2_960n, duration: 'forever' }];
     const free = await sell(on, scope, { items: [{ unitAmountCents: 0 }] });
     const small = await sell(on, scope, { coupons });

@@ -5,7 +5,7 @@ import type { Subscription } from '../domain/subscription.ts';
 import { invoiceMessage, subscriptionMessage } from '../messages/records.ts';
 
 type SubscriptionChange = 'created' | 'updated' | 'deleted' | 'trial_will_end';
-type InvoiceChange = 'created' | 'finalized' | 'paid' | 'payment_failed' | 'voided';
+type InvoiceChange = 'created' | 'finalized' | 'paid' | 'payment_failed' | 'voided' | 'marked_uncollectible';
 
 /** An event of a subscription. */
 export function subscriptionEvent(
@@ -37,9 +37,10 @@ export function invoiceEvent(scope: Scope, type: InvoiceChange, invoice: Invoice
 /** The events of a new invoice. It passes through its first states at once, and each has its event. */
 export function invoiceStateEvents(scope: Scope, invoice: Invoice, at: Date): NewEvent[] {
   const created: Invoice = { ...invoice, status: 'draft', finalizedAt: null, paidAt: null };
-  const finalized: Invoice = invoice.status === 'paid' ? { ...invoice, status: 'open', paidAt: null } : invoice;
+  const finalized: Invoice = { ...invoice, status: 'open', paidAt: null };
   const events = [invoiceEvent(scope, 'created', created, at), invoiceEvent(scope, 'finalized', finalized, at)];
   if (invoice.status === 'paid') events.push(invoiceEvent(scope, 'paid', invoice, at));
+  if (invoice.status === 'uncollectible') events.push(invoiceEvent(scope, 'marked_uncollectible', invoice, at));
   return events;
 }
 

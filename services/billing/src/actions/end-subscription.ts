@@ -31,7 +31,8 @@ export async function endSubscription(
   };
   const invoice = await openInvoiceOf(tx, scope, before);
   if (invoice !== undefined) {
-    await saveInvoice(tx, scope, invoice, { ...invoice, status: 'uncollectible' });
+    const givenUp = await saveInvoice(tx, scope, invoice, { ...invoice, status: 'uncollectible' });
+    await appendInvoiceEvent(tx, scope, 'marked_uncollectible', givenUp, at);
     await refundPaidParts(tx, scope, before.id, invoice, at);
   }
   const saved = await saveSubscription(tx, scope, before, after);
