@@ -4,7 +4,7 @@ import { EventSchema } from '@eligo/proto/events/v1/events';
 import { cents } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
-import { pause } from '../src/actions/pause-and-resume.ts';
+import { pause, resume } from '../src/actions/pause-and-resume.ts';
 import { loadInvoiceCharges } from '../src/store/invoice-charges.ts';
 import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
 import { callsOn } from './subscription-calls.ts';
@@ -155,5 +155,38 @@ describe('a cancellation at the end of a period that is over', () => {
     await runAt('2026-05-09T00:00:00.000Z');
     const end = new Date('2026-05-01T00:00:00.000Z');
     expect((await read(id)).subscription).toMatchObject({ status: 'canceled', canceledAt: end });
+  });
+});
+
+describe('a time at which a subscription is to end', () => {
+  const cancelAt = new Date('2026-05-03T00:00:00.000Z');
+
+  it('within the next period leaves its invoice whole, and nothing is refunded when it comes [D14.263]', async () => {
+    const { subscriptionId: id } = await sell(on, scope);
+    await update(id, { cancelAt });
+    await runAt('2026-05-01T00:00:00.000Z');
+    expect(await read(id)).toMatchObject({
+      ...{ subscription: { currentPeriodEnd: new Date('2026-06-01T00:00:00.000Z') } },
+      invoice: { status: 'paid', totalCents: 3_000, periodEnd: new Date('2026-06-01T00:00:00.000Z') },
+    });
+    await runAt('2026-05-20T00:00:00.000Z');
+    expect((await read(id)).subscription).toMatchObject({ status: 'canceled', canceledAt: cancelAt });
+    expect(await eventsOf(id)).not.toContain('command.refund');
+  });
+
+  it('ends one that is paused then, and one that was resumed before [D14.117]', async () => {
+    const [left, resumed] = [await sell(on, scope), await sell(on, scope)].map((sold) => sold.subscriptionId);
+    for (const id of [left ?? '', resumed ?? '']) {
+      await update(id, { cancelAt });
+      await pause(on.context, callOf(scope), id);
+    }
+    await runAt('2026-05-02T00:00:00.000Z');
+    expect((await read(left ?? '')).subscription).toMatchObject({ status: 'paused', cancelAt });
+    expect(await resume(on.context, callOf(scope), resumed ?? '', false)).toMatchObject({ status: 'active', cancelAt });
+    expect((await read(resumed ?? '')).invoice).toMatchObject({ status: 'paid', totalCents: 3_000 });
+    await runAt('2026-05-20T00:00:00.000Z');
+    for (const id of [left ?? '', resumed ?? '']) {
+      expect((await read(id)).subscription).toMatchObject({ status: 'canceled', canceledAt: cancelAt });
+    }
   });
 });

@@ -110,3 +110,30 @@ it('prices no change while checkout does not say what was refunded [D14.236]', a
   // Without a proration nothing needs to be known of it.
   await changeTo(subscriptionId, price, 'none', context);
 });
+
+it('refuses to prorate a period of a hundred invoices, and takes the items without [D14.236]', async () => {
+  const { subscriptionId: id, price } = await sold();
+  const invoices = (count: number, from: number) =>
+    on.test.admin(
+      `insert into billing.invoices (account_id, test_mode, id, number, subscription_id, customer_id, checkout_session_id, status, total_cents,
+         amount_paid_cents, period_start, period_end, finalized_at, paid_at, metadata, created_at, collection_method, billing_reason)
+       select account_id, test_mode, id || n, number + 1000 + n, subscription_id, customer_id, checkout_session_id, status, 0, 0, period_start,
+         period_end, finalized_at, paid_at, metadata, created_at, collection_method, 'subscription_update'
+       from billing.invoices cross join generate_series($2::int, $2::int + $3::int - 1) n where subscription_id = $1 and number < 1000`,
+      [id, from, count],
+    );
+  on.at(half);
+  await invoices(98, 0);
+  await changeTo(id, on.peers.price({ unitAmountCents: 4_000 }), 'create_prorations');
+  await invoices(1, 98);
+  await expect(changeTo(id, price, 'create_prorations')).rejects.toMatchObject({
+    status: 422,
+    violations: [
+      {
+        ...{ loc: ['body', 'subscription', 'proration_behavior'], type: 'value_error' },
+        msg: 'This period has too many invoices. Send none, or wait for the next renewal',
+      },
+    ],
+  });
+  expect(await changeTo(id, price, 'none')).toMatchObject({ items: [{ priceId: price }] });
+});
