@@ -379,12 +379,7 @@ function billingRows() {
       'Pay an invoice that is open or uncollectible.',
       'never',
     ),
-    invoice_payment_tries_exceeded: row(
-      409,
-      'Too many payments of this invoice were tried.',
-      'Have the customer pay on the page of the invoice, or void it.',
-      'never',
-    ),
+    invoice_payment_tries_exceeded: row(409, 'Too many tries of this invoice.', 'Use its page, or void it.', 'never'),
     invoice_not_voidable: row(
       409,
       'This invoice cannot be voided.',
