@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { textOfPdf } from '@eligo/pdf/test-support';
 import { type Api, type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { booksAgree, stopWithBooks } from '../src/books.ts';
@@ -39,10 +40,15 @@ async function receiptOf(session: string): Promise<Json> {
 }
 
 async function htmlOf(receipt: Json): Promise<string> {
+  return (await documentsOf(receipt)).html;
+}
+
+async function documentsOf(receipt: Json): Promise<{ html: string; pdf: string }> {
   const answer = await api.ok('GET', `/v1/receipts/${text(receipt, 'receipt_id')}/document`);
   const { html, pdf } = record(answer, 'receipt_document');
-  expect(Buffer.from(String(pdf), 'base64').toString('latin1')).toMatch(/^%PDF-1\./);
-  return String(html);
+  const bytes = Buffer.from(String(pdf), 'base64');
+  expect(bytes.toString('latin1')).toMatch(/^%PDF-1\./);
+  return { html: String(html), pdf: textOfPdf(bytes) };
 }
 
 describe('a shop with the feature receipts', () => {
@@ -112,6 +118,30 @@ describe('a shop with the feature receipts', () => {
     const { receipts } = (await api.ok('GET', `/v1/receipts?refund=${refund}`)) as { receipts: Json[] };
     expect(await htmlOf(receipts[0] ?? {})).toContain('Correction of your refund from Care &#38; Co');
   });
+
+  it.each([
+    ['credit', 'Card, Visa ending in 4242'],
+    ['undescribed', 'Card, Visa ending in 0014'],
+    ['hsa', 'HSA/FSA card, Visa ending in 0072'],
+  ])(
+    'has the receipts of a confirm with the card %s, and of its refund, call it what it is known to be [D14.306]',
+    async (name, words) => {
+      const customer = await newCustomer(api);
+      const session = text(await newSession(api, shop, { customer }), 'checkout_session_id');
+      await confirm(api, session, await newCard(api, customer, name));
+      const ofPurchase = await receiptOf(session);
+      await api.ok('POST', `/v1/checkout/sessions/${session}/refund`, { body: { checkout_session: { amount: 500 } } });
+      await waitUntil(async () => (await receiptOf(session)).refund !== null, {
+        ...{ withinMs: 20_000, what: 'the receipt of the refund' },
+      });
+      for (const receipt of [ofPurchase, await receiptOf(session)]) {
+        for (const document of Object.values(await documentsOf(receipt))) {
+          expect(document).toContain(words);
+          expect(document.includes('HSA/FSA card')).toBe(name === 'hsa');
+        }
+      }
+    },
+  );
 
   it('has a confirm say that the shop collects the rest in another way [D14.86]', async () => {
     const customer = await newCustomer(api);

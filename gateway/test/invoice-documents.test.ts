@@ -105,6 +105,14 @@ describe('the documents of an invoice', () => {
     expect(amountOf('Due')).toBe(0);
   });
 
+  test('call a card that paid for what is eligible an HSA/FSA card only if it is known to be one [D14.306]', () => {
+    const ordinary = new Map([[cards.health, cardOf(cards.health, '4242', false)]]);
+    for (const known of [ordinary, new Map()]) {
+      const [[health] = []] = invoiceDocument({ ...facts, cards: known }).payments;
+      expect(health).toMatch(/^May 2, 2026: Card/);
+    }
+  });
+
   test('are the same bytes twice [D14.193]', async () => {
     expect(invoiceHtml(invoiceDocument(facts))).toBe(invoiceHtml(invoiceDocument(facts)));
     const [one, other] = await Promise.all([1, 2].map(() => invoicePdf(invoiceDocument(facts))));

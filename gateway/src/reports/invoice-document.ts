@@ -69,7 +69,7 @@ export function invoiceDocument(facts: InvoiceFacts): InvoiceDocument {
       ['Due', Number(amountDue)],
     ],
     payments: payments.map((payment) => [
-      `${dateOf(payment.atMs)}: ${paidByInWords(payment.leg, cards.get(payment.paymentMethodId ?? ''))}`,
+      `${dateOf(payment.atMs)}: ${cardOfPayment(cards.get(payment.paymentMethodId ?? ''))}`,
       Number(payment.amountCents),
     ]),
     refunds: facts.refunds.flatMap((refund) => refundRows(refund, ofPayments, facts)),
@@ -138,15 +138,19 @@ function refundRows(refund: Refund, intents: ReadonlySet<string | undefined>, { 
   return refund.items
     .filter(({ paymentIntentId }) => intents.has(paymentIntentId))
     .map(({ paymentMethodId, amountRefundedCents }) => [
-      `${dateOf(refund.createdAtMs)}: ${paidByInWords('other', cards.get(paymentMethodId))}${note} (${refund.refundId})`,
+      `${dateOf(refund.createdAtMs)}: ${cardOfPayment(cards.get(paymentMethodId))}${note} (${refund.refundId})`,
       Number(amountRefundedCents),
     ]);
 }
 
-function paidByInWords(leg: string, method: PaymentMethod | undefined): string {
+// Any card may pay for what is eligible: only one that is known to be a health card is called one.
+function cardOfPayment(method: PaymentMethod | undefined): string {
   const card = method?.card;
-  const paysForHealth = leg === 'health' || card?.hsaFsa === true;
-  return cardInWords({ paysForHealth, brand: card?.brand ?? null, last4: card?.last4 ?? null });
+  return cardInWords({
+    isHealthCard: card?.hsaFsa === true,
+    brand: card?.brand ?? null,
+    last4: card?.last4 ?? null,
+  });
 }
 
 function dateOf(timeMs: bigint): string {

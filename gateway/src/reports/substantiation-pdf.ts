@@ -104,8 +104,8 @@ function letterInWords({ letter_id, status, decided_at, expires_at }: NonNullabl
   return `${letter_id}, ${status}, ${decided}, expires ${expires_at}`;
 }
 
-function cardInWords({ card, leg }: Payment): string {
-  if (card === null) return leg === 'health' ? 'a health card' : 'a card';
+function cardInWords({ card }: Payment): string {
+  if (card === null) return 'a card';
   return `${card.brand} ${card.funding} card ending in ${card.last4}`;
 }
 

@@ -9,11 +9,11 @@ test('an escaped text opens no tag, ends no attribute and reads as it was', () =
 });
 
 test.each([
-  [{ paysForHealth: true, brand: 'visa', last4: '0072' }, 'HSA/FSA card, Visa ending in 0072'],
-  [{ paysForHealth: false, brand: 'visa', last4: '4242' }, 'Card, Visa ending in 4242'],
-  [{ paysForHealth: false, brand: null, last4: '4242' }, 'Card, card ending in 4242'],
-  [{ paysForHealth: true, brand: 'visa', last4: null }, 'HSA/FSA card'],
-  [{ paysForHealth: false, brand: null, last4: null }, 'Card'],
+  [{ isHealthCard: true, brand: 'visa', last4: '0072' }, 'HSA/FSA card, Visa ending in 0072'],
+  [{ isHealthCard: false, brand: 'visa', last4: '4242' }, 'Card, Visa ending in 4242'],
+  [{ isHealthCard: false, brand: null, last4: '4242' }, 'Card, card ending in 4242'],
+  [{ isHealthCard: true, brand: 'visa', last4: null }, 'HSA/FSA card'],
+  [{ isHealthCard: false, brand: null, last4: null }, 'Card'],
 ])('a card is named by what is known of it: %o is "%s"', (card, words) => {
   expect(cardInWords(card)).toBe(words);
 });

@@ -83,6 +83,16 @@ it('a paid renewal is mailed once, with what each card paid and where its items 
   expect(text).not.toContain('<b>');
 });
 
+it.each([false, null])(
+  'a card that paid for what is eligible, and is a health card: %s, is not called one [D14.306]',
+  async (isHealthCard) => {
+    await sold({ card: on.peers.card(isHealthCard) });
+    await runAt(may);
+    await mail();
+    expect(texts()[0]).toContain('$30.00 was charged to your card ending in 1881.');
+  },
+);
+
 it('several renewals that are paid together are mailed each [D14.292]', async () => {
   for (let count = 0; count < 4; count += 1) await sold();
   await runAt(may);

@@ -67,7 +67,7 @@ export class Peers {
   readonly taken: TakenCharge[] = [];
   /** How often checkout was asked for a charge. */
   asked = 0;
-  readonly #cards = new Map<string, { healthCard: boolean; behavior: CardBehavior }>();
+  readonly #cards = new Map<string, { healthCard: boolean | null; behavior: CardBehavior }>();
   readonly #classes = new Map<string, string>();
   readonly #answers = new Map<string, { request: ChargeInvoiceRequest; response: ChargeInvoiceResponse }>();
   readonly #deletedCustomers = new Set<string>();
@@ -92,7 +92,8 @@ export class Peers {
   isCatalogDown = false;
   ruleVersion = '1';
 
-  card(healthCard: boolean, behavior: CardBehavior = 'pays'): string {
+  /** `null`: of a card nothing is known. */
+  card(healthCard: boolean | null, behavior: CardBehavior = 'pays'): string {
     const id = newId('payment_method');
     this.#cards.set(id, { healthCard, behavior });
     return id;
@@ -322,7 +323,10 @@ export class Peers {
     const customerId = this.#owners.get(id);
     return create(PaymentMethodSchema, {
       paymentMethodId: id,
-      card: { hsaFsa: card.healthCard, last4: card.healthCard ? '4242' : '1881' },
+      card: {
+        ...(card.healthCard === null ? {} : { hsaFsa: card.healthCard }),
+        last4: card.healthCard ? '4242' : '1881',
+      },
       offSession: !this.#onSession.has(id),
       ...(customerId === undefined ? {} : { customerId }),
     });
@@ -361,7 +365,7 @@ export class Peers {
     }
     const card = this.#cards.get(request.paymentMethodId);
     const isGone = this.#deletedCustomers.has(request.customerId);
-    if (card === undefined || isGone || (request.leg === 'other' && card.healthCard))
+    if (card === undefined || isGone || (request.leg === 'other' && card.healthCard !== false))
       throw new Failure('payment_method_not_found');
     if (card.behavior === 'health_cards_not_enabled') throw new Failure('health_cards_not_enabled');
     if (card.behavior === 'asks_bank') {

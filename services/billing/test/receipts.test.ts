@@ -54,11 +54,19 @@ function command(
     sessionId?: string;
     both?: boolean;
     merchantName?: string;
+    /** Of the card that pays what is eligible. */
+    cardKind?: string;
     captured?: MessageInitShape<typeof ReceiptAmountsSchema>;
   } = {},
 ): IssueReceipt {
-  const { sessionId = newId('checkout_session'), both = true, merchantName = 'Care & Co' } = parts;
-  const health = { paymentIntentId: newId('payment_intent'), leg: 'health', cardBrand: 'visa', cardLast4: '0072' };
+  const { sessionId = newId('checkout_session'), both = true, merchantName = 'Care & Co', cardKind = 'health' } = parts;
+  const health = {
+    paymentIntentId: newId('payment_intent'),
+    leg: 'health',
+    cardBrand: 'visa',
+    cardLast4: '0072',
+    cardKind,
+  };
   const other = { paymentIntentId: newId('payment_intent'), leg: 'other', cardBrand: 'mastercard', cardLast4: '4444' };
   return create(IssueReceiptSchema, {
     session: {
@@ -152,6 +160,29 @@ describe('a receipt', () => {
     expect(html).toContain('Care &#38; Co');
     expect(textOfPdf(pdf)).toContain('Care & Co');
     expect(html).not.toContain('another way');
+  });
+
+  it.each([
+    ['other', 'a card that is known to be none'],
+    ['unknown', 'a card of which that is not known'],
+    ['', 'the card of a command that does not say it'],
+  ])('does not call %o, %s, an HSA/FSA card, though it paid for what is eligible [D14.306]', async (cardKind) => {
+    await issue({ cardKind });
+    const { html, pdf } = await receiptDocuments(on.database, scope, await onlyReceipt());
+    for (const text of [html, textOfPdf(pdf)]) {
+      expect(text).toContain('Card, Visa ending in 0072');
+      expect(text).not.toContain('HSA/FSA card');
+    }
+  });
+
+  it('of an earlier release says of its cards what it said then, also where its documents are rendered again [D14.306]', async () => {
+    await issue({ cardKind: 'other' });
+    const receipt = await onlyReceipt();
+    await on.test.admin("update billing.receipts set content = content #- '{payments,0,cardKind}' where id = $1", [
+      receipt.id,
+    ]);
+    const { html } = await receiptDocuments(on.database, scope, await onlyReceipt());
+    expect(html).toContain('HSA/FSA card, Visa ending in 0072');
   });
 
   it('names the letter by which an item is eligible, in both documents [D14.86, D14.269]', async () => {

@@ -42,7 +42,10 @@ export function refundReceiptTests(
           { description: 'Chocolate', amountCents: other, paymentIntentId: otherId },
         ].filter(({ amountCents }) => amountCents > 0n),
         cards: [
-          { paymentIntentId: healthId, amountCents: health, leg: 'health', cardBrand: 'visa', cardLast4: '0072' },
+          {
+            ...{ paymentIntentId: healthId, amountCents: health, leg: 'health', cardKind: 'health' },
+            ...{ cardBrand: 'visa', cardLast4: '0072' },
+          },
           { paymentIntentId: otherId, amountCents: other, leg: 'other', cardBrand: 'mastercard', cardLast4: '4444' },
         ].filter(({ amountCents }) => amountCents > 0n),
         purchasedAtMs: BigInt(Date.parse('2026-04-01T10:00:00Z')),

@@ -17,6 +17,7 @@ import { adoptPageCard } from '../src/actions/adopt-page-card.ts';
 import { readPage } from '../src/actions/read-page.ts';
 import { adoptOperation, loadCaptureLines } from '../src/store/captures.ts';
 import { abandonAttempt, claimAttempt, postponeAttempt } from '../src/store/charge-attempts.ts';
+import { kindsOfChargedCards } from '../src/store/charged-cards.ts';
 import {
   claimOperation,
   claimOperationOfCapture,
@@ -75,6 +76,7 @@ export async function exerciseRareWork(fixture: ChargingFixture): Promise<void> 
     await readRefundFacts(tx, scope);
     await closeRefundId(tx, scope, seededId('fre', 1));
     await loadRefundedLines(tx, scope, seededId('fre', 1));
+    await kindsOfChargedCards(tx, scope, [seededId('fpi', 1), seededId('fpi', 2)]);
     await linkAttempt(tx, scope, use, seededId('fatt', 1));
     await claimAttempt(tx, scope, seededId('fatt', 21), leaseMs);
     await postponeAttempt(tx, scope, { id: seededId('fatt', 21), epoch: 2 }, 1_000);

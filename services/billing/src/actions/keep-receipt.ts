@@ -32,6 +32,7 @@ function withoutName(receipt: Receipt): Receipt {
 export function keptCard(sent: SentPayment | RefundedCard): ReceiptPayment {
   return {
     leg: sent.leg === 'health' ? 'health' : 'other',
+    cardKind: sent.cardKind === 'health' || sent.cardKind === 'other' ? sent.cardKind : 'unknown',
     cardBrand: sent.cardBrand ?? null,
     cardLast4: sent.cardLast4 ?? null,
     amountCents: Number(sent.amountCents),

@@ -1,4 +1,5 @@
 import type { Scope } from '@eligo/postgres';
+import type { Card } from '@eligo/proto/checkout/v1/checkout';
 import { cents } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { subscriptionNoticeHtml, subscriptionNoticeSubject } from '../documents/subscription-notice-html.ts';
@@ -65,9 +66,9 @@ async function paymentOf(context: Context, scope: Scope, invoiceId: string): Pro
   const charges = await loadInvoiceCharges(context.database, scope, invoiceId);
   const cards = charges
     .filter(({ status }) => status === 'succeeded')
-    .map(async ({ leg, amountCents, paymentMethodId }) => {
-      const [last4 = null] = (await lastDigitsOf(context, scope, [paymentMethodId])) ?? [];
-      return { leg, cents: amountCents, last4 };
+    .map(async ({ amountCents, paymentMethodId }) => {
+      const [card] = await cardsOf(context, scope, [paymentMethodId]);
+      return { isHealthCard: card?.hsaFsa === true, cents: amountCents, last4: card?.last4 ?? null };
     });
   const { paidAt: at, totalCents, pageUrl: invoiceUrl } = invoice;
   return { kind: 'paid', at, cents: totalCents, cards: await Promise.all(cards), invoiceUrl };
@@ -108,8 +109,14 @@ function lastDigits(context: Context, scope: Scope, of: Subscription): Promise<s
 }
 
 async function lastDigitsOf(context: Context, scope: Scope, ids: readonly string[]): Promise<string[] | null> {
-  const caller = context.callerFor(scope);
-  const cards = await Promise.all(ids.map((id) => absentAsNull(context.checkout.getPaymentMethod({ id }, { caller }))));
-  const last4 = cards.flatMap((card) => (card?.card === undefined ? [] : [card.card.last4]));
+  const last4 = (await cardsOf(context, scope, ids)).map((card) => card.last4);
   return last4.length === 0 ? null : last4;
+}
+
+async function cardsOf(context: Context, scope: Scope, ids: readonly string[]): Promise<Card[]> {
+  const caller = context.callerFor(scope);
+  const methods = await Promise.all(
+    ids.map((id) => absentAsNull(context.checkout.getPaymentMethod({ id }, { caller }))),
+  );
+  return methods.flatMap((method) => method?.card ?? []);
 }

@@ -56,8 +56,8 @@ function what(outcome: AtPeriodEnd): string {
 
 // The health card by its kind: who asks a plan for money sees what it has paid.
 function charged(cards: PaidPeriod['cards']): string {
-  const parts = cards.map(({ leg, cents, last4 }) => {
-    const card = leg === 'health' ? 'HSA or FSA card' : 'card';
+  const parts = cards.map(({ isHealthCard, cents, last4 }) => {
+    const card = isHealthCard ? 'HSA or FSA card' : 'card';
     return `${dollars(cents)} was charged to your ${card}${last4 === null ? '' : ` ending in ${last4}`}`;
   });
   return `${parts.join(', and ')}.`;

@@ -103,8 +103,13 @@ export interface ReceiptShare {
   readonly amountCents: number;
 }
 
+/** Whether a card is known to be a health card, or known to be none. */
+export type CardKind = 'health' | 'other' | 'unknown';
+
 export interface ReceiptPayment {
   readonly leg: 'health' | 'other';
+  /** What the card was taken for when it was charged. A receipt of an earlier release does not have it, and says what it said then. */
+  readonly cardKind?: CardKind;
   readonly cardBrand: string | null;
   readonly cardLast4: string | null;
   readonly amountCents: number;
@@ -124,9 +129,9 @@ export function collectedByShopCents({ amounts, payments }: ReceiptContent): num
   return payments.reduce((remaining, { amountCents }) => remaining - amountCents, amounts.totalCents);
 }
 
-/** The card of a payment as its owner knows it. */
-export function paidByInWords({ leg, cardBrand, cardLast4 }: ReceiptPayment): string {
-  return cardInWords({ paysForHealth: leg === 'health', brand: cardBrand, last4: cardLast4 });
+/** The card of a payment as its owner knows it. Only a card that is known to be a health card is called one, whatever it paid for. */
+export function paidByInWords({ leg, cardKind = leg, cardBrand, cardLast4 }: ReceiptPayment): string {
+  return cardInWords({ isHealthCard: cardKind === 'health', brand: cardBrand, last4: cardLast4 });
 }
 
 /** The card that paid an item, or each of two with what it paid; undefined: no card of this session did. */

@@ -14,7 +14,7 @@ export interface PaidPeriod {
   readonly kind: 'paid';
   readonly at: Date;
   readonly cents: Cents;
-  readonly cards: readonly { readonly leg: 'health' | 'other'; readonly cents: Cents; readonly last4: string | null }[];
+  readonly cards: readonly { readonly isHealthCard: boolean; readonly cents: Cents; readonly last4: string | null }[];
   /** Where the invoice is shown with its items; null for one that has no page. */
   readonly invoiceUrl: string | null;
 }

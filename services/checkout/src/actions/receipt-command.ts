@@ -11,6 +11,7 @@ import type { Session, SessionLine } from '../domain/session.ts';
 import { lineItemMessage } from '../messages/line-item.ts';
 import { sessionMessage } from '../messages/session.ts';
 import { loadCaptureStanding } from '../store/captures.ts';
+import { kindsOfChargedCards } from '../store/charged-cards.ts';
 import { findCustomer } from '../store/customers.ts';
 import { lettersOfSession } from '../store/letters.ts';
 import { loadLineTenders } from '../store/line-tenders.ts';
@@ -41,8 +42,13 @@ export async function receiptCommand(
   const all = await loadSessionLines(db, scope, session.id);
   const captured = await capturedPart(db, scope, session, all);
   const lines = captured?.lines ?? all;
-  const [methods, tenders] = await Promise.all([
+  const [methods, kinds, tenders] = await Promise.all([
     findPaymentMethods(db, scope, methodIds),
+    kindsOfChargedCards(
+      db,
+      scope,
+      intents.map(({ id }) => id),
+    ),
     intents.length > 1 ? loadLineTenders(db, scope, session.id) : [],
   ]);
   const payments = intents.map((intent) => {
@@ -52,6 +58,7 @@ export async function receiptCommand(
       amountCents: BigInt(intent.amountReceivedCents),
       leg: intent.leg,
       ...linesOf(session, lines, intent, tenders),
+      cardKind: kinds.get(intent.id) ?? 'unknown',
       ...present({ cardBrand: card?.brand, cardLast4: card?.last4 }),
     };
   });

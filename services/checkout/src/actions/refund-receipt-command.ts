@@ -5,6 +5,7 @@ import { IssueRefundReceiptSchema } from '@eligo/proto/events/v1/events';
 import type { Refund } from '@eligo/proto/refunds/v1/refunds';
 import { present } from '@eligo/values';
 import { sessionMessage } from '../messages/session.ts';
+import { kindsOfChargedCards } from '../store/charged-cards.ts';
 import { findIntents } from '../store/payment-intents.ts';
 import { findPaymentMethods } from '../store/payment-methods.ts';
 import { loadRefundedLines } from '../store/refunded-lines.ts';
@@ -24,12 +25,19 @@ export async function askForRefundReceipt(tx: Tx, scope: Scope, refund: Refund, 
   if (session === undefined || !wantsReceipt(session)) return;
   const parts = await loadRefundedLines(tx, scope, refundId);
   const intents = await findIntents(tx, scope, [...new Set(parts.map(({ paymentIntentId }) => paymentIntentId))]);
-  const methods = await findPaymentMethods(
-    tx,
-    scope,
-    intents.flatMap(({ paymentMethodId }) => paymentMethodId ?? []),
-  );
-  const lines = await loadSessionLines(tx, scope, session.id);
+  const [methods, kinds, lines] = await Promise.all([
+    findPaymentMethods(
+      tx,
+      scope,
+      intents.flatMap(({ paymentMethodId }) => paymentMethodId ?? []),
+    ),
+    kindsOfChargedCards(
+      tx,
+      scope,
+      intents.map(({ id }) => id),
+    ),
+    loadSessionLines(tx, scope, session.id),
+  ]);
   const command = create(IssueRefundReceiptSchema, {
     session: sessionMessage(scope, session),
     refundId,
@@ -50,6 +58,7 @@ export async function askForRefundReceipt(tx: Tx, scope: Scope, refund: Refund, 
         paymentIntentId: intent.id,
         amountCents: BigInt(own.reduce((sum, { amountCents }) => sum + amountCents, 0)),
         leg: intent.leg,
+        cardKind: kinds.get(intent.id) ?? 'unknown',
         ...present({ cardBrand: card?.brand, cardLast4: card?.last4 }),
       };
     }),
