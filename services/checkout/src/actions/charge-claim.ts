@@ -30,6 +30,9 @@ export interface ChargeClaim {
   readonly ofNewMoney: ProcessorAccount;
 }
 
+/** Thrown, with nothing written, for a confirm that a payment plan carries out: `confirmInParts` claims it. */
+export class NeedsPlan extends Error {}
+
 /** What a claim ended in: an answer, or an attempt that the request now drives. */
 export type Claimed =
   | { readonly kind: 'answer'; readonly answer: StoredAnswer; readonly replayed: boolean }

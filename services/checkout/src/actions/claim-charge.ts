@@ -10,7 +10,7 @@ import {
   type UsableClaim,
   usableOrThrow,
 } from '@eligo/postgres';
-import { newId, type ProcessorAccount } from '@eligo/values';
+import { isId, newId, type ProcessorAccount } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { accountToCharge } from '../domain/card-account.ts';
 import { kindOfCard } from '../domain/card-kind.ts';
@@ -25,7 +25,7 @@ import { lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { abandonAttempt } from './abandon-attempt.ts';
 import { attemptAsCreated, beginLockedAttempt, confirmTimeMs, healthcareOf } from './begin-attempt.ts';
-import type { ChargeClaim, Claimed, ClaimedCharge, ConfirmRequest } from './charge-claim.ts';
+import { type ChargeClaim, type Claimed, type ClaimedCharge, type ConfirmRequest, NeedsPlan } from './charge-claim.ts';
 import { confirmAnswer, refusalAnswer } from './confirm-answer.ts';
 import { finishPaidSession } from './pay-session.ts';
 import { NotItsTurn, type PaymentParties, type PaymentTurn } from './payment-turn.ts';
@@ -57,6 +57,7 @@ export async function claimCharge(
   await claiming.failpoint('confirm.key_claimed');
   const key = usableOrThrow(found);
   if (key.outcome === 'finished') return { kind: 'answer', answer: key.answer, replayed: true };
+  if (key.attemptId !== undefined && isId('payment_plan', key.attemptId)) throw new NeedsPlan();
   const live = facts.hasLiveAttempts ? await liveAttempts(tx, scope, 'session', request.sessionId) : [];
   const at =
     session === undefined ? claiming.clock.now() : await timeOnClock(tx, scope, claiming.clock, session.testClockId);
@@ -67,6 +68,7 @@ export async function claimCharge(
   const resumed = await resume(claiming, tx, scope, key, turn);
   if (resumed !== undefined) return resumed;
 
+  if (session !== undefined && awaitsSecondCard(session, live)) throw new NeedsPlan();
   const refusal = refusalToConfirm({ session, facts, live, at, features: request.features });
   if (refusal !== undefined || session === undefined) {
     const answer = refusalAnswer(refusal ?? new Failure('checkout_session_not_found'));
@@ -87,6 +89,12 @@ export async function claimCharge(
   if (!key.isNew) await linkAttempt(tx, scope, use, attempt.id);
   await claiming.failpoint('confirm.before_claim_commit');
   return { kind: 'attempt', attempt, epoch, claimed };
+}
+
+// A session that was charged off-session at its creation, and whose card holds what is eligible: nothing but a confirm can name the card for the remainder.
+function awaitsSecondCard({ mode, status, nextAction }: Session, live: readonly ChargeAttempt[]): boolean {
+  if (mode !== 'off_session' || status !== 'open' || nextAction?.type !== 'provide_second_payment_method') return false;
+  return live.some((attempt) => attempt.leg === 'health' && attempt.status === 'succeeded');
 }
 
 // The same key after a crash or a lost response: resumes the existing attempt.

@@ -32,7 +32,7 @@ import type { ConfirmRequest } from './charge-claim.ts';
 import { answerOfAttempt, confirmAnswer, refusalAnswer, replayAnswer } from './confirm-answer.ts';
 import { NotItsTurn, type PaymentTurn } from './payment-turn.ts';
 
-/** A confirm of an account that has health cards approved for a part. */
+/** A confirm of an account that has health cards approved for a part, or one that names a second card. */
 export interface ConfirmInParts {
   readonly request: ConfirmRequest;
   readonly use: KeyUse;
@@ -43,7 +43,8 @@ export interface ConfirmInParts {
 }
 
 /**
- * Confirms a session with a card that may be approved for a part of what is eligible, or with the card that pays the rest of it (decisions 14.237). A payment plan
+ * Confirms a session with a card that may be approved for a part of what is eligible, or with the card that pays the rest of it (decisions 14.237), or the rest of a
+ * session that was charged off-session at its creation (decisions 14.70). A payment plan
  * charges them as it does on the page, and the key is linked to it. Undefined, with nothing written, where a plain confirm serves: a refusal, a card that is no
  * health card, nothing to charge.
  */
@@ -103,8 +104,9 @@ async function claim(context: Context, tx: Tx, scope: Scope, confirm: ConfirmInP
   const session = await lockSession(tx, scope, request.sessionId);
   if (session === undefined) throw new PlainConfirm();
   const live = await lockLivePlan(tx, scope, session.id);
-  const awaiting =
-    live?.plan.eligibleOnly === true && live.plan.state === 'awaiting_second_card' ? live.plan : undefined;
+  // A session that is charged off-session has no page: a confirm names its second card, which pays what the session says.
+  const takesConfirms = live?.plan.eligibleOnly === true || session.mode === 'off_session';
+  const awaiting = takesConfirms && live?.plan.state === 'awaiting_second_card' ? live.plan : undefined;
   const key = await claimOrThrow(tx, scope, use, leaseMs, awaiting?.id ?? newPlanId);
   await context.failpoint('confirm.key_claimed');
   if (key.outcome === 'finished') return { kind: 'answer', answer: key.answer, replayed: true };
@@ -112,7 +114,7 @@ async function claim(context: Context, tx: Tx, scope: Scope, confirm: ConfirmInP
   const facts = await loadChargeFacts(tx, scope, session.id, request.paymentMethodId);
   const at = await timeOnClock(tx, scope, context.clock, session.testClockId);
   // Another confirm of it is under way.
-  if (awaiting === undefined && live?.plan.eligibleOnly === true && session.status === 'open') throw contended();
+  if (awaiting === undefined && live !== undefined && takesConfirms && session.status === 'open') throw contended();
   if (awaiting === undefined && (live !== undefined || facts.hasLiveAttempts)) throw new PlainConfirm();
   const refusal = refusalToConfirm({ session, facts, live: [], at, features: request.features });
   if (refusal !== undefined && awaiting !== undefined) {
@@ -121,7 +123,7 @@ async function claim(context: Context, tx: Tx, scope: Scope, confirm: ConfirmInP
     return { kind: 'answer', answer, replayed: false };
   }
   const card = awaiting === undefined ? chargeableCard(confirm, facts, session, refusal) : secondCard(confirm, facts);
-  // What the health card has no money for is eligible, but a health card pays on its own leg alone, and that one is used up.
+  // A health card pays on its own leg alone, and that one is used up.
   if (awaiting !== undefined && card.hsaFsa !== false) throw new Failure('other_payment_method_required');
   if (awaiting === undefined && card.hsaFsa === false) throw new PlainConfirm();
   const plan =

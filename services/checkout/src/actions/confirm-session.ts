@@ -8,7 +8,7 @@ import type { Context } from '../context.ts';
 import { arePaymentLocksHeld } from '../store/payment-locks.ts';
 import { loadSession } from '../store/sessions.ts';
 import { carryOutAttempt } from './carry-out-attempt.ts';
-import type { ChargeClaim, Claimed, ConfirmRequest } from './charge-claim.ts';
+import { type ChargeClaim, type Claimed, type ConfirmRequest, NeedsPlan } from './charge-claim.ts';
 import { replayAnswer } from './confirm-answer.ts';
 import { confirmInParts } from './confirm-in-parts.ts';
 import type { PaymentTurn } from './payment-turn.ts';
@@ -83,6 +83,12 @@ async function confirmInLine(
     const inParts =
       request.acceptsPart === true && asksForParts ? await confirmInParts(context, scope, confirm) : undefined;
     return inParts ?? (await confirmInTurn(context, scope, confirm));
+  } catch (error) {
+    if (!(error instanceof NeedsPlan)) throw error;
+    const planned = await confirmInParts(context, scope, { request, use, turn, ofNewMoney });
+    // The plan has ended meanwhile.
+    if (planned === undefined) throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
+    return planned;
   } finally {
     turn.leave();
   }
