@@ -220,6 +220,26 @@ it('a reimbursement has its itemized receipt also there: the shopper’s plan as
     expect(html).toContain(fact);
 });
 
+it('a shopper of whom no address is known has a receipt for the shop to pass on, which is mailed to nobody [D14.86, D14.209]', async () => {
+  const defaults = { first_name: 'Ada', last_name: 'Lovelace' };
+  const session = text(await newSession(api, shop, { mode: 'reimbursement', defaults }), 'checkout_session_id');
+  await api.ok('POST', `/v1/test_helpers/checkout/sessions/${session}/complete`, {
+    body: { checkout_session: { payment_method: 'credit' } },
+  });
+  let receipts: Json[] = [];
+  await waitUntil(
+    async () => {
+      ({ receipts } = (await api.ok('GET', `/v1/receipts?checkout_session=${session}`)) as { receipts: Json[] });
+      return receipts.length > 0;
+    },
+    { withinMs: 20_000, what: 'the receipt' },
+  );
+  expect(receipts).toMatchObject([{ mail_status: null, mailed_at: null, amount: 11_773 }]);
+  for (const document of Object.values(await documentsOf(receipts[0] ?? {}))) {
+    for (const fact of ['Ada Lovelace', 'Eligible: medical item on the IIAS list']) expect(document).toContain(fact);
+  }
+});
+
 describe('a person who is erased by the operator', () => {
   it('is named by no row that stays, and by no document; books, decisions and evidence stay [D14.143]', async () => {
     const secret = `Zelda${randomUUID().slice(0, 8)}`;

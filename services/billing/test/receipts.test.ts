@@ -19,6 +19,7 @@ import { mailReceipts } from '../src/jobs/send-mails.ts';
 import { findReceipt, listReceipts } from '../src/store/receipts.ts';
 import { erasedReceiptTests } from './erased-receipts.ts';
 import { type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
+import { receiptCaseTests } from './receipt-cases.ts';
 import { refundReceiptTests } from './refund-receipts.ts';
 
 let on: Fixture;
@@ -56,6 +57,7 @@ function command(
     merchantName?: string;
     /** Of the card that pays what is eligible. */
     cardKind?: string;
+    email?: string;
     captured?: MessageInitShape<typeof ReceiptAmountsSchema>;
   } = {},
 ): IssueReceipt {
@@ -93,7 +95,7 @@ function command(
       { ...health, amountCents: 2_080n, lineItemIds: [lineItemIds[0]] },
       ...(both ? [{ ...other, amountCents: 520n, lineItemIds: [lineItemIds[1]] }] : []),
     ],
-    email: 'ann@example.com',
+    email: parts.email ?? 'ann@example.com',
     merchantName,
     shopperName: 'Ann Lee',
     ...(parts.captured === undefined ? {} : { captured: parts.captured }),
@@ -160,29 +162,6 @@ describe('a receipt', () => {
     expect(html).toContain('Care &#38; Co');
     expect(textOfPdf(pdf)).toContain('Care & Co');
     expect(html).not.toContain('another way');
-  });
-
-  it.each([
-    ['other', 'a card that is known to be none'],
-    ['unknown', 'a card of which that is not known'],
-    ['', 'the card of a command that does not say it'],
-  ])('does not call %o, %s, an HSA/FSA card, though it paid for what is eligible [D14.306]', async (cardKind) => {
-    await issue({ cardKind });
-    const { html, pdf } = await receiptDocuments(on.database, scope, await onlyReceipt());
-    for (const text of [html, textOfPdf(pdf)]) {
-      expect(text).toContain('Card, Visa ending in 0072');
-      expect(text).not.toContain('HSA/FSA card');
-    }
-  });
-
-  it('of an earlier release says of its cards what it said then, also where its documents are rendered again [D14.306]', async () => {
-    await issue({ cardKind: 'other' });
-    const receipt = await onlyReceipt();
-    await on.test.admin("update billing.receipts set content = content #- '{payments,0,cardKind}' where id = $1", [
-      receipt.id,
-    ]);
-    const { html } = await receiptDocuments(on.database, scope, await onlyReceipt());
-    expect(html).toContain('HSA/FSA card, Visa ending in 0072');
   });
 
   it('names the letter by which an item is eligible, in both documents [D14.86, D14.269]', async () => {
@@ -259,6 +238,8 @@ describe('a receipt', () => {
     await expect(on.test.admin(change, [receipt.id])).rejects.toThrow('exist');
   });
 });
+
+describe('a receipt', () => receiptCaseTests(() => ({ on, server, scope }), issue));
 
 describe('receipts of refunds [D14.169, D14.208]', () => refundReceiptTests(() => ({ on, server, scope }), issue));
 

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { updateCustomer } from '../src/actions/update-customer.ts';
 import type { Session } from '../src/domain/session.ts';
 import { type CapturesFixture, openCapturesFixture } from './captures-fixture.ts';
+import { line } from './fixture.ts';
 import { pay } from './pay.ts';
 
 let fixture: CapturesFixture;
@@ -49,5 +51,53 @@ describe('what the receipt of a session says of its cards', () => {
       ['health', 'unknown'],
       ['other', 'unknown'],
     ]);
+  });
+});
+
+describe('for whom the receipt of a session is', () => {
+  const shopperOf = async (
+    parts: { customerEmail?: string; defaults?: object },
+    customer: object = {},
+    holder = '',
+  ) => {
+    const card = await fixture.card('credit');
+    await updateCustomer(fixture.context, fixture.scope, card.customerId, customer);
+    await fixture.test.admin('update checkout.payment_methods set billing_details = $2 where id = $1', [
+      card.id,
+      holder === '' ? {} : { name: holder },
+    ]);
+    const session = await fixture.mixedSession(card, { receiptMerchantName: 'Care', ...parts });
+    await fixture.confirm(session, card);
+    const { email, shopperName } = await fixture.issuedReceipt(session);
+    return [email, shopperName];
+  };
+  const defaults = { email: 'default@example.com', firstName: 'Ada', lastName: 'Lovelace' };
+
+  it('has the email of the session before that of its customer, and that of its defaults where nothing else is given [D14.86]', async () => {
+    const customer = { email: 'customer@example.com' };
+    const [asked = 'none'] = await shopperOf({ customerEmail: 'session@example.com', defaults }, customer);
+    expect(asked).toBe('session@example.com');
+    expect((await shopperOf({ defaults }, customer))[0]).toBe('customer@example.com');
+    expect((await shopperOf({ defaults }))[0]).toBe('default@example.com');
+  });
+
+  it('has the name of the customer, else of the defaults, else on the card [D14.86]', async () => {
+    expect((await shopperOf({ defaults }, { firstName: 'Ann', lastName: 'Lee' }, 'A Holder'))[1]).toBe('Ann Lee');
+    expect((await shopperOf({ defaults }, {}, 'A Holder'))[1]).toBe('Ada Lovelace');
+    expect((await shopperOf({}, {}, 'A Holder'))[1]).toBe('A Holder');
+    expect((await shopperOf({}))[1]).toBeUndefined();
+  });
+
+  it('is for a shopper without an address too: it is issued, and mailed to nobody [D14.86]', async () => {
+    expect(await shopperOf({})).toEqual(['', undefined]);
+  });
+
+  it('is issued for a session without a customer, in the modes payment and reimbursement [D14.86, D14.209]', async () => {
+    for (const mode of ['payment', 'reimbursement']) {
+      const lines = [line({ unitAmount: 4_000, class: 'auto_substantiation' })];
+      const session = await fixture.session({ lines, mode, receiptMerchantName: 'Care' });
+      await pay(fixture, session, [await fixture.card('credit')]);
+      expect(await fixture.issuedReceipt(session)).toMatchObject({ email: '', merchantName: 'Care' });
+    }
   });
 });

@@ -10,7 +10,10 @@ export const receiptSchema = z.strictObject({
   subscription: answer.text,
   refund: idOf('refund').nullable(),
   amount: answer.cents,
-  mail_status: z.enum(['pending', 'sent', 'failed']),
+  mail_status: z
+    .enum(['pending', 'sent', 'failed'])
+    .nullable()
+    .describe('Null: it is mailed to nobody, as the session has no email address.'),
   mailed_at: answer.time.nullable(),
   test_mode: z.boolean(),
   created_at: answer.time,
@@ -23,7 +26,8 @@ export function renderReceipt(receipt: Receipt): z.infer<typeof receiptSchema> {
     subscription: receipt.subscriptionId ?? null,
     refund: receipt.refundId ?? null,
     amount: centsFromInt64(receipt.amountCents),
-    mail_status: receipt.mailStatus as z.infer<typeof receiptSchema>['mail_status'],
+    mail_status:
+      receipt.mailStatus === '' ? null : (receipt.mailStatus as z.infer<typeof receiptSchema>['mail_status']),
     mailed_at: receipt.mailedAtMs === undefined ? null : isoTime(receipt.mailedAtMs),
     test_mode: receipt.testMode,
     created_at: isoTime(receipt.createdAtMs),

@@ -15,7 +15,7 @@ export async function issueReceipt(tx: Tx, scope: Scope, command: IssueReceipt):
     checkoutSessionId: session.checkoutSessionId,
     subscriptionId: session.subscriptionId ?? null,
     refundId: null,
-    email: command.email,
+    email: command.email === '' ? null : command.email,
     amountCents: centsFromInt64(session.amountReceivedCents),
     content: contentOf(command, session),
     createdAt,

@@ -29,7 +29,7 @@ export async function issueRefundReceipt(tx: Tx, scope: Scope, command: IssueRef
     checkoutSessionId: session.checkoutSessionId,
     subscriptionId: session.subscriptionId ?? null,
     refundId,
-    email: command.email,
+    email: command.email === '' ? null : command.email,
     amountCents,
     content: contentOf(command, {
       earlierCents,

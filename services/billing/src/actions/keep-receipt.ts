@@ -11,13 +11,14 @@ import { insertReceipt } from '../store/receipts.ts';
 export const mailReceiptsJob = 'mail-receipts';
 
 /**
- * Keeps a receipt and has it mailed; nothing where the same one is kept already. That of a shopper who was erased after the command was sent has no name and
+ * Keeps a receipt, and has it mailed if it has an address; nothing where the same one is kept already. That of a shopper who was erased after the command was sent has no name and
  * no address, and is mailed to nobody.
  */
 export async function keepReceipt(tx: Tx, scope: Scope, receipt: Receipt): Promise<void> {
   await lockReceipts(tx, scope, [receipt.checkoutSessionId]);
   const erased = await isErased(tx, scope, receipt.checkoutSessionId);
-  if (!(await insertReceipt(tx, scope, erased ? withoutName(receipt) : receipt))) return;
+  const kept = erased ? withoutName(receipt) : receipt;
+  if (!(await insertReceipt(tx, scope, kept)) || kept.email === null) return;
   const { id: receiptId, createdAt: at } = receipt;
   await addMail(tx, scope, { id: newId('receipt_mail'), receiptId, cause: 'issued', at });
   if (erased) await giveUpMails(tx, scope, [receiptId]);

@@ -12,6 +12,7 @@ export const receiptMail: MailKind = {
   async compose({ database }: Context, scope, { id, subjectId }: ClaimedMail) {
     const receipt = await findReceipt(database, scope, subjectId);
     if (receipt === undefined) throw new Error(`Mail ${id} has no receipt`);
+    if (receipt.email === null) throw new Error(`Mail ${id} has no address`);
     const { html, pdf } = await receiptDocuments(database, scope, receipt);
     const { content } = receipt;
     const subject = isOfRefund(content) ? refundTitle(content) : `Your receipt from ${content.merchantName}`;

@@ -7,7 +7,8 @@ export interface Receipt {
   readonly subscriptionId: string | null;
   /** Null: the receipt of the purchase. */
   readonly refundId: string | null;
-  readonly email: string;
+  /** Null: the shopper had no address, so it is mailed to nobody. */
+  readonly email: string | null;
   readonly amountCents: Cents;
   readonly content: ReceiptContent | RefundReceiptContent;
   readonly createdAt: Date;
@@ -15,7 +16,8 @@ export interface Receipt {
 
 /** A receipt with what became of its last mail. */
 export interface MailedReceipt extends Receipt {
-  readonly mailStatus: 'pending' | 'sent' | 'failed';
+  /** Null: it has no mail. */
+  readonly mailStatus: 'pending' | 'sent' | 'failed' | null;
   readonly mailedAt: Date | null;
 }
 

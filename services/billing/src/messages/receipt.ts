@@ -11,7 +11,7 @@ export function receiptMessage(scope: Scope, receipt: domain.MailedReceipt): Rec
     receiptId: receipt.id,
     checkoutSessionId: receipt.checkoutSessionId,
     amountCents: BigInt(receipt.amountCents),
-    mailStatus: receipt.mailStatus,
+    mailStatus: receipt.mailStatus ?? '',
     testMode: scope.testMode,
     createdAtMs: BigInt(receipt.createdAt.getTime()),
     ...present({ subscriptionId, refundId, mailedAtMs: mailedAt && BigInt(mailedAt.getTime()) }),

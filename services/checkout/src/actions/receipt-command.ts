@@ -7,6 +7,7 @@ import { shareOfLine } from '../domain/capture-allocation.ts';
 import type { LineTender } from '../domain/line-tenders.ts';
 import { paidLines } from '../domain/paid-lines.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
+import type { PaymentMethod } from '../domain/payment-method.ts';
 import type { Session, SessionLine } from '../domain/session.ts';
 import { lineItemMessage } from '../messages/line-item.ts';
 import { sessionMessage } from '../messages/session.ts';
@@ -18,13 +19,9 @@ import { loadLineTenders } from '../store/line-tenders.ts';
 import { findPaymentMethods } from '../store/payment-methods.ts';
 import { loadSessionLines } from '../store/session-lines.ts';
 
-/** Whether the shopper of a session is mailed a receipt: the shop has asked for receipts, something was paid, and there is an address. */
+/** Whether a session has a receipt: the shop has asked for receipts, and something was paid. It is mailed where there is an address. */
 export function wantsReceipt(session: Session): boolean {
-  return (
-    session.details.receiptMerchantName !== undefined &&
-    session.customerEmail !== null &&
-    session.amountReceivedCents > 0
-  );
+  return session.details.receiptMerchantName !== undefined && session.amountReceivedCents > 0;
 }
 
 /**
@@ -67,10 +64,9 @@ export async function receiptCommand(
     lines: lines.map(lineItemMessage),
     letters: await lettersOf(db, scope, session, lines),
     payments,
-    email: session.customerEmail ?? '',
     merchantName: session.details.receiptMerchantName ?? '',
     atMs: BigInt(at.getTime()),
-    ...present({ shopperName: await shopperName(db, scope, session) }),
+    ...(await shopperOf(db, scope, session, inOrder(intents, methods))),
     ...given({ captured: captured?.amounts }),
   });
   const object = { case: 'issueReceipt', value: command } as const;
@@ -138,9 +134,31 @@ async function capturedPart(db: Db, scope: Scope, session: Session, all: readonl
   };
 }
 
-/** The name of the shopper of a session, as its receipts say it; null where none is known. */
-export async function shopperName(db: Db, scope: Scope, session: Session): Promise<string | null> {
+/** The cards of these intents, in their order. */
+export function inOrder(intents: readonly PaymentIntent[], methods: readonly PaymentMethod[]): PaymentMethod[] {
+  return intents.flatMap(({ paymentMethodId }) => methods.find(({ id }) => id === paymentMethodId) ?? []);
+}
+
+/**
+ * For whom the receipts of a session are, and where they are mailed: nowhere if the address is empty. A shopper of whom the shop says no name has that of the first
+ * of the cards that paid.
+ */
+export async function shopperOf(
+  db: Db,
+  scope: Scope,
+  session: Session,
+  methods: readonly PaymentMethod[],
+): Promise<{ email: string; shopperName?: string }> {
   const customer = session.customerId === null ? undefined : await findCustomer(db, scope, session.customerId);
-  const { firstName, lastName } = customer ?? session.details.defaults ?? {};
-  return [firstName, lastName].filter((part) => part).join(' ') || null;
+  const { defaults } = session.details;
+  const holders = methods.map(({ billingDetails }) => billingDetails.name);
+  const shopperName = [nameOf(customer), nameOf(defaults), ...holders].find((name) => name);
+  return {
+    email: session.customerEmail ?? customer?.email ?? defaults?.email ?? '',
+    ...(shopperName ? { shopperName } : {}),
+  };
+}
+
+function nameOf(person: { readonly firstName?: string | null; readonly lastName?: string | null } | undefined): string {
+  return [person?.firstName, person?.lastName].filter((part) => part).join(' ');
 }

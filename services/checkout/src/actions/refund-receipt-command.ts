@@ -11,7 +11,7 @@ import { findPaymentMethods } from '../store/payment-methods.ts';
 import { loadRefundedLines } from '../store/refunded-lines.ts';
 import { loadSessionLines } from '../store/session-lines.ts';
 import { loadSession } from '../store/sessions.ts';
-import { shopperName, wantsReceipt } from './receipt-command.ts';
+import { inOrder, shopperOf, wantsReceipt } from './receipt-command.ts';
 
 /**
  * Has billing issue the receipt of a refund that is decided, if the shopper of its session gets receipts. It says what stands of the refund now, and not
@@ -62,11 +62,10 @@ export async function askForRefundReceipt(tx: Tx, scope: Scope, refund: Refund, 
         ...present({ cardBrand: card?.brand, cardLast4: card?.last4 }),
       };
     }),
-    email: session.customerEmail ?? '',
     merchantName: session.details.receiptMerchantName ?? '',
     purchasedAtMs: BigInt((session.completedAt ?? session.createdAt).getTime()),
     atMs: BigInt(at.getTime()),
-    ...present({ shopperName: await shopperName(tx, scope, session) }),
+    ...(await shopperOf(tx, scope, session, inOrder(intents, methods))),
   });
   const object = { case: 'issueRefundReceipt', value: command } as const;
   await append(tx, { ...scope, type: 'command.receipt.refund', aggregateId: refundId, at, object });
