@@ -60,8 +60,8 @@ export interface IntentInput {
   readonly capture: 'automatic' | 'manual';
   readonly paymentMethod?: string | undefined;
   readonly customer?: string | undefined;
-  /** The card is kept for charges without the shopper: the processor attaches it to the customer once the payment has succeeded. */
-  readonly keepsCard?: boolean | undefined;
+  /** What the card is kept for, if it is: charges with the shopper alone, or also without. The processor attaches it to the customer once the payment has succeeded. */
+  readonly keepsCardFor?: 'on_session' | 'off_session' | undefined;
   /** How the shopper is asked to authenticate. Only where the shopper is there: without one it would be a decline. */
   readonly threeDSecure?: ThreeDSecure | undefined;
   readonly metadata: Readonly<Record<string, string>>;
@@ -79,7 +79,7 @@ export interface ConfirmInput {
   readonly offSession: boolean;
   /** The intent is captured later: the answer then says until when. */
   readonly isHold?: boolean | undefined;
-  /** The payment keeps its card: the answer then has the mandate of later charges. */
+  /** The payment keeps its card for charges without the shopper: the answer then has the mandate of later charges. */
   readonly keepsCard?: boolean | undefined;
   /** The mandate of a saved card, with a charge without its owner. */
   readonly mandate?: string | undefined;

@@ -294,7 +294,7 @@ function intentParams(input: IntentInput, account: ProcessorAccount): Stripe.Pay
     capture_method: input.capture,
     customer: input.customer,
     payment_method: input.paymentMethod,
-    setup_future_usage: input.keepsCard ? 'off_session' : undefined,
+    setup_future_usage: input.keepsCardFor,
     allowed_payment_method_types: ['card'],
     payment_method_options: cardOptions<Stripe.PaymentIntentCreateParams.PaymentMethodOptions.Card>({
       // Several captures of one hold, where the processor has them for this card.

@@ -97,13 +97,14 @@ describe('an adapter of the port', () => {
       };
       const pay = async (
         paymentMethod: string,
-        input: { keepsCard?: boolean; offSession: boolean; mandate?: string },
+        input: { keepsCardFor?: 'on_session' | 'off_session'; offSession: boolean; mandate?: string },
       ) => {
-        const { keepsCard, offSession, mandate } = input;
+        const { keepsCardFor, offSession, mandate } = input;
+        const keepsCard = keepsCardFor === 'off_session';
         const made = await port.createIntent(
           {
             ...{ attemptId: 'att_1', amountCents: 1_000, capture: 'automatic', metadata: {} },
-            ...{ customer: customer.customerId, paymentMethod, keepsCard },
+            ...{ customer: customer.customerId, paymentMethod, keepsCardFor },
           },
           newKey(),
         );
@@ -111,7 +112,7 @@ describe('an adapter of the port', () => {
         return port.confirmIntent(made.intentId, { paymentMethod, offSession, keepsCard, mandate }, newKey());
       };
       const [paid, setUp] = await Promise.all([newMethod(), newMethod()]);
-      const kept = await pay(paid, { keepsCard: true, offSession: false });
+      const kept = await pay(paid, { keepsCardFor: 'off_session', offSession: false });
       const agreement = { mandateId: expect.stringMatching(/^mandate_/), networkTransactionId: expect.any(String) };
       expect(kept).toMatchObject({ kind: 'succeeded', agreement });
       const input = { customer: customer.customerId, paymentMethod: setUp };
@@ -129,6 +130,10 @@ describe('an adapter of the port', () => {
         kind: 'rejected',
         code: 'payment_intent_mandate_invalid',
       });
+      // A card that is kept for its owner’s own payments has none: its owner has agreed to no other charge.
+      const onSession = await pay(await newMethod(), { keepsCardFor: 'on_session', offSession: false });
+      expect(onSession).toMatchObject({ kind: 'succeeded' });
+      expect(onSession).not.toHaveProperty('agreement.mandateId');
       // With its owner there a charge needs no mandate, and names none.
       expect(await pay(setUp, { offSession: false, mandate: mandates[0] ?? '' })).toMatchObject({ kind: 'succeeded' });
     },

@@ -102,7 +102,7 @@ describe('a card that was typed on the page', () => {
     const kept: boolean[] = [];
     const context = fixture.contextWith((port) => ({
       createIntent(input, call) {
-        kept.push(input.keepsCard === true);
+        kept.push(input.keepsCardFor === 'off_session');
         return port.createIntent(input, call);
       },
     }));

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chargeInvoice } from '../src/actions/charge-invoice.ts';
 import { completeWithCards } from '../src/actions/complete-with-cards.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
-import type { Session } from '../src/domain/session.ts';
+import { type Session, usesItsCard } from '../src/domain/session.ts';
 import { findPageCard } from '../src/store/page-cards.ts';
 import { findPaymentMethod } from '../src/store/payment-methods.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
@@ -20,7 +20,7 @@ function watching() {
   const said: string[] = [];
   const context = fixture.contextWith((port) => ({
     createIntent(input, call) {
-      said.push(input.keepsCard ? 'intent keeps' : 'intent');
+      said.push(input.keepsCardFor === undefined ? 'intent' : `intent keeps ${input.keepsCardFor}`);
       return port.createIntent(input, call);
     },
     confirmIntent(id, input, call) {
@@ -70,13 +70,80 @@ describe('a card that is typed on the page', () => {
       const { said, pay } = watching();
       const given = await tokens();
       expect(await pay(session, ...given)).toMatchObject({ status });
-      expect(said).toEqual(['intent keeps', 'with the shopper', 'intent keeps', 'with the shopper']);
+      expect(said).toEqual([
+        'intent keeps off_session',
+        'with the shopper',
+        'intent keeps off_session',
+        'with the shopper',
+      ]);
       for (const method of await Promise.all(given.map(methodOf))) {
         expect(method).toMatchObject({ customerId, offSession: true });
         expect(await ownerAtProcessor(method.processorPaymentMethodId)).toBe(method.processorCustomerId);
       }
     },
   );
+
+  it('is kept for payments with the shopper alone by setup_future_use on_session, and charged by nothing else [D14.307]', async () => {
+    const { customerId } = await fixture.card('credit');
+    const session = await fixture.session({ lines: mixed, setupFutureUse: 'on_session', customerId });
+    const { said, pay } = watching();
+    const given = await tokens();
+    expect(await pay(session, ...given)).toMatchObject({ status: 'complete' });
+    expect(said).toEqual([
+      'intent keeps on_session',
+      'with the shopper',
+      'intent keeps on_session',
+      'with the shopper',
+    ]);
+    for (const method of await Promise.all(given.map(methodOf))) {
+      expect(method).toMatchObject({ customerId, offSession: false });
+      expect(await ownerAtProcessor(method.processorPaymentMethodId)).toBe(method.processorCustomerId);
+      const refused = { code: 'payment_method_not_off_session' };
+      await expect(fixture.confirm(await fixture.session({ lines: mixed, customerId }), method)).rejects.toMatchObject(
+        refused,
+      );
+      await expect(
+        fixture.session({ lines: mixed, mode: 'off_session', customerId, paymentMethodId: method.id }),
+      ).rejects.toMatchObject(refused);
+    }
+  });
+
+  it.each([
+    ['a payment', { lines: mixed, setupFutureUse: 'on_session' }, false],
+    [
+      'a subscription, which renews with it',
+      { mode: 'subscription', lines: recurring, setupFutureUse: 'on_session' },
+      true,
+    ],
+  ])(
+    'is charged off-session later only if its session asks for that, also of a test helper: %s [D14.307]',
+    async (_what, parts, offSession) => {
+      const { customerId } = await fixture.card('credit');
+      const session = await fixture.session({ ...parts, customerId });
+      await completeWithCards(fixture.context, fixture.scope, {
+        ...{ sessionId: session.id, paymentMethod: 'credit', secondPaymentMethod: undefined, shippingDetails: null },
+        refusesHealthCards: false,
+      });
+      const stored = await fixture.test.admin<{ off_session: boolean }>(
+        `select m.off_session from checkout.payment_methods m join checkout.payment_intents i on i.payment_method_id = m.id
+       where i.session_id = $1`,
+        [session.id],
+      );
+      expect(stored).toEqual([{ off_session: offSession }]);
+    },
+  );
+
+  it.each([
+    [{ mode: 'payment', setupFutureUse: 'on_session', letterRequired: false }, 'on_session'],
+    [{ mode: 'payment', setupFutureUse: 'off_session', letterRequired: false }, 'off_session'],
+    [{ mode: 'reimbursement', setupFutureUse: 'on_session', letterRequired: true }, 'on_session'],
+    // The review may outlast the hold.
+    [{ mode: 'payment', setupFutureUse: 'on_session', letterRequired: true }, 'off_session'],
+    [{ mode: 'payment', setupFutureUse: null, letterRequired: true }, 'off_session'],
+    [{ mode: 'subscription', setupFutureUse: 'on_session', letterRequired: false }, 'off_session'],
+  ] as const)('is kept of %o for %s [D14.307]', (session, use) => {
+    expect(usesItsCard(session)).toBe(use);
+  });
 
   it('pays once and is not kept where the session asks for nothing, also with a customer [D14.36]', async () => {
     const { customerId } = await fixture.card('credit');

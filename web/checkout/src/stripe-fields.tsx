@@ -25,7 +25,7 @@ export function StripeCard(given: {
   const elements = useRef<StripeElements | undefined>(undefined);
   const [state, setState] = useFieldsState(given.onState);
   const [refused, setRefused] = useState<Refusal | undefined>(undefined);
-  const { publishable_key: key, account, keeps_card: keepsCard } = fields;
+  const { publishable_key: key, account, keeps_card: keepsCard, on_session_only: isOnSessionOnly } = fields;
   const setsUp = amountCents === 0;
 
   const spoken = useRef(language);
@@ -38,7 +38,9 @@ export function StripeCard(given: {
     setState('loading');
     const show = (stripe: Stripe) => {
       if (isGone || place.current === null) return;
-      const group = stripe.elements(optionsOf({ amountCents, keepsCard, accentColor, language: spoken.current }));
+      const group = stripe.elements(
+        optionsOf({ amountCents, keepsCard, isOnSessionOnly, accentColor, language: spoken.current }),
+      );
       elements.current = group;
       element = group.create('payment', {
         layout: 'tabs',
@@ -59,7 +61,7 @@ export function StripeCard(given: {
       elements.current = undefined;
       element?.destroy();
     };
-  }, [key, account, keepsCard, setsUp, accentColor, onFields, setState]);
+  }, [key, account, keepsCard, isOnSessionOnly, setsUp, accentColor, onFields, setState]);
 
   useEffect(() => {
     if (amountCents > 0) elements.current?.update({ amount: amountCents });
@@ -86,17 +88,18 @@ export function StripeCard(given: {
 function optionsOf(given: {
   amountCents: number;
   keepsCard: boolean;
+  isOnSessionOnly: boolean;
   accentColor: string | null;
   language: Language;
 }): object {
-  const { amountCents, keepsCard, accentColor, language } = given;
+  const { amountCents, keepsCard, isOnSessionOnly, accentColor, language } = given;
   const isDark = matchMedia('(prefers-color-scheme: dark)').matches;
   return {
     ...(amountCents === 0 ? { mode: 'setup' } : { mode: 'payment', amount: amountCents }),
     currency: 'usd',
     paymentMethodTypes: ['card'],
     // As the server creates the intent: a token that says otherwise is refused.
-    ...(keepsCard ? { setupFutureUsage: 'off_session' } : {}),
+    ...(keepsCard ? { setupFutureUsage: isOnSessionOnly ? 'on_session' : 'off_session' } : {}),
     locale: language,
     appearance: {
       theme: isDark ? 'night' : 'stripe',

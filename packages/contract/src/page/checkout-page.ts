@@ -26,7 +26,9 @@ export function renderPage(page: CheckoutPage, shop: PageShop, sandboxUrl: strin
   const isReviewed = session.letter_of_medical_necessity_required && session.mode !== 'reimbursement';
   const paysOnce = session.mode === 'payment' || session.mode === 'reimbursement';
   const keepsCard = !paysOnce || session.setup_future_use !== null || isReviewed;
-  const fields = cardFieldsOf(page, { testMode: session.test_mode, keepsCard }, shop.publishableKey, sandboxUrl);
+  const isOnSessionOnly = paysOnce && session.setup_future_use === 'on_session' && !isReviewed;
+  const terms = { testMode: session.test_mode, keepsCard, isOnSessionOnly };
+  const fields = cardFieldsOf(page, terms, shop.publishableKey, sandboxUrl);
   return {
     state: stateOf(page),
     payment_in_flight: page.paymentInFlight,
@@ -110,17 +112,18 @@ function lineOf(line: LineItem): PageLine {
  */
 export function cardFieldsOf(
   { processor, processorAccount }: Pick<CheckoutPage, 'processor' | 'processorAccount'>,
-  { testMode, keepsCard }: { readonly testMode: boolean; readonly keepsCard: boolean },
+  terms: { readonly testMode: boolean; readonly keepsCard: boolean; readonly isOnSessionOnly: boolean },
   publishableKey: string | null,
   sandboxUrl: string | undefined,
 ): PageView['card_fields'] {
   if (processor === undefined) return null;
-  if (!testMode && publishableKey !== null) {
+  if (!terms.testMode && publishableKey !== null) {
     return {
       kind: 'stripe',
       publishable_key: publishableKey,
       account: processorAccount ?? null,
-      keeps_card: keepsCard,
+      keeps_card: terms.keepsCard,
+      on_session_only: terms.isOnSessionOnly,
     };
   }
   if (processor !== 'sandbox' || processorAccount === undefined || sandboxUrl === undefined) return null;

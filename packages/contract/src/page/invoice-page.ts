@@ -14,7 +14,7 @@ export function renderInvoicePage(
   if (invoice === undefined) throw new Error('The page has no invoice');
   const dueNow = centsFromInt64(page.dueCents);
   const healthCard = centsFromInt64(page.healthCardCents);
-  const terms = { testMode: invoice.testMode, keepsCard: true };
+  const terms = { testMode: invoice.testMode, keepsCard: true, isOnSessionOnly: false };
   const fields = cardFieldsOf(page, terms, shop.publishableKey, sandboxUrl);
   return {
     state: stateOf(page),

@@ -73,8 +73,10 @@ export interface StripeFields {
   readonly publishable_key: string;
   /** The connected account; null for the key's own. */
   readonly account: string | null;
-  /** The card is kept for charges without the shopper. */
+  /** The card is kept. */
   readonly keeps_card: boolean;
+  /** It is kept for payments with the shopper alone. */
+  readonly on_session_only: boolean;
 }
 
 /** What the browser carries out an authentication with: a frame of the sandbox's bank, or the secret that Stripe's script needs. */

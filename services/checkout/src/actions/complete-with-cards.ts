@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 import type { CardSlot } from '../domain/card-kind.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
 import { awaitsLetters } from '../domain/letter.ts';
-import { keepsItsCard, type Session, type SessionLine } from '../domain/session.ts';
+import { chargesItsCardLater, type Session, type SessionLine } from '../domain/session.ts';
 import { loadSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { adoptPageCard } from './adopt-page-card.ts';
@@ -75,7 +75,9 @@ async function payWithCards(context: Context, scope: Scope, cards: CardsOfShoppe
       continue;
     }
     const cardLoc = ['body', 'checkout_session', field];
-    const made = await createTestPaymentMethod(context, scope, { customerId, card, cardLoc, offSession: true });
+    const session = await loadSession(context.database, scope, sessionId);
+    const offSession = session?.setupFutureUse !== 'on_session' || chargesItsCardLater(session);
+    const made = await createTestPaymentMethod(context, scope, { customerId, card, cardLoc, offSession });
     paymentMethodIds.push(made.id);
   }
   return completeSession(context, scope, {
@@ -103,7 +105,7 @@ async function adoptCards(context: Context, scope: Scope, cards: CardsOfShopper)
       : adoptPageCard(context, scope, {
           ...{ sessionId, testClockId: session.testClockId, processorPaymentMethodId },
           loc: ['body', 'checkout_session', field],
-          offSession: keepsItsCard(session),
+          offSession: chargesItsCardLater(session),
         });
   return {
     ...cards,

@@ -12,10 +12,12 @@ import {
 } from '../domain/charge-attempt.ts';
 import { isConfirmationToken, keepsCard } from '../domain/payment-method.ts';
 import { minimumChargeCents } from '../domain/payment-plan.ts';
+import { usesItsCard } from '../domain/session.ts';
 import { noteAuthentication } from '../store/authentications.ts';
 import { postponeAttempt, recordUnknown } from '../store/charge-attempts.ts';
 import { awaitCustomer } from '../store/late-attempts.ts';
 import { findPageCard } from '../store/page-cards.ts';
+import { loadSession } from '../store/sessions.ts';
 import { isOurOwnFault } from './processor-refusal.ts';
 
 /** What became of a send: a verdict to settle, an unknown outcome, or a fence that was not passed. */
@@ -41,7 +43,8 @@ export async function sendAttempt(
   const remaining = () => Math.max(deadlineMs - performance.now(), 0);
   if (processor === undefined) return postpone(context, scope, attempt, whileNotConfiguredMs);
   if (processor.isDown()) return postpone(context, scope, attempt, whileDownMs);
-  const intent = await ensureIntent(processor, attempt, remaining);
+  const keepsCardFor = await useOfKeptCard(context, scope, attempt);
+  const intent = await ensureIntent(processor, attempt, keepsCardFor, remaining);
   if (intent.kind === 'not_now') return postpone(context, scope, attempt, intent.retryAfterMs);
   if (intent.kind !== 'created') return intent.kind === 'unknown' ? unknown(context, scope, attempt) : intent;
   await context.failpoint('charge.intent_created');
@@ -59,11 +62,26 @@ export async function sendAttempt(
   onFencePassed();
   await context.failpoint('charge.fence_passed');
 
-  const verdict = await confirmOrRead(processor, fenced, remaining, () => mayAuthenticate(context, scope, fenced));
+  const verdict = await confirmOrRead(processor, fenced, keepsCardFor, remaining, () =>
+    mayAuthenticate(context, scope, fenced),
+  );
   await context.failpoint('charge.processor_answered');
   if (verdict === 'authenticate') return awaitShopper(context, scope, fenced);
   if (verdict?.kind === 'not_now') return postpone(context, scope, fenced, verdict.retryAfterMs);
   return verdict === undefined ? unknown(context, scope, fenced) : { kind: 'verdict', attempt: fenced, verdict };
+}
+
+type CardUse = 'on_session' | 'off_session';
+
+// Undefined where the payment keeps no card. An invoice belongs to a subscription, which renews with the card.
+async function useOfKeptCard(
+  { database }: Context,
+  scope: Scope,
+  attempt: ChargeAttempt,
+): Promise<CardUse | undefined> {
+  if (!keepsCard(attempt)) return undefined;
+  const session = attempt.purpose === 'invoice' ? undefined : await loadSession(database, scope, attempt.subjectId);
+  return session === undefined ? 'off_session' : usesItsCard(session);
 }
 
 type EnsuredIntent =
@@ -75,6 +93,7 @@ type EnsuredIntent =
 async function ensureIntent(
   processor: ProcessorPort,
   attempt: ChargeAttempt,
+  keepsCardFor: CardUse | undefined,
   remaining: () => number,
 ): Promise<EnsuredIntent> {
   if (attempt.processorIntentId !== null) return { kind: 'created', intentId: attempt.processorIntentId };
@@ -88,7 +107,7 @@ async function ensureIntent(
       // A token has no payment method before it confirms. With a customer it is kept, and is attached by the payment.
       paymentMethod: isToken ? undefined : attempt.processorPaymentMethodId,
       customer: attempt.processorCustomerId ?? undefined,
-      keepsCard: keepsCard(attempt),
+      keepsCardFor,
       threeDSecure: attempt.threeDSecure ?? undefined,
       healthcare: healthcareOfTender(attempt),
       acceptsPart: attempt.acceptsPart === true ? true : undefined,
@@ -117,6 +136,7 @@ async function ensureIntent(
 async function confirmOrRead(
   processor: ProcessorPort,
   attempt: ChargeAttempt,
+  keepsCardFor: CardUse | undefined,
   remaining: () => number,
   mayAuthenticate: () => Promise<boolean>,
 ): Promise<ProcessorVerdict | NotNow | 'authenticate' | undefined> {
@@ -133,7 +153,8 @@ async function confirmOrRead(
     intentId,
     {
       ...cardOf(attempt),
-      ...{ offSession: attempt.offSession, isHold: attempt.captureMethod === 'manual', keepsCard: keepsCard(attempt) },
+      ...{ offSession: attempt.offSession, isHold: attempt.captureMethod === 'manual' },
+      keepsCard: keepsCardFor === 'off_session',
       mandate: attempt.mandateId ?? undefined,
     },
     { idempotencyKey: `${attempt.id}:confirm:${attempt.sends}`, timeoutMs: remaining() },

@@ -18,9 +18,18 @@ export function takesHealthCards({ mode }: Pick<Session, 'mode'>): boolean {
   return mode !== 'reimbursement';
 }
 
-/** Whether the card is charged again after the session, without its owner. */
-export function keepsItsCard({ mode, setupFutureUse }: Pick<Session, 'mode' | 'setupFutureUse'>): boolean {
-  return (mode !== 'payment' && mode !== 'reimbursement') || setupFutureUse !== null;
+/** Whether the card may be charged again after the session, without its owner. */
+export function chargesItsCardLater({ mode, setupFutureUse }: Pick<Session, 'mode' | 'setupFutureUse'>): boolean {
+  return (mode !== 'payment' && mode !== 'reimbursement') || setupFutureUse === 'off_session';
+}
+
+/** What a card that the session keeps is kept for. While a letter is reviewed its card may be authorized again without its owner. */
+export function usesItsCard(
+  session: Pick<Session, 'mode' | 'setupFutureUse' | 'letterRequired'>,
+): 'on_session' | 'off_session' {
+  const isReviewed = session.letterRequired && takesHealthCards(session);
+  const isOnSession = session.setupFutureUse === 'on_session' && !chargesItsCardLater(session) && !isReviewed;
+  return isOnSession ? 'on_session' : 'off_session';
 }
 
 /** A checkout session: a cart with its stored split, and how far its payment has come. */
