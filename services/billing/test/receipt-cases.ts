@@ -13,7 +13,13 @@ import { type Fixture, sell } from './fixture.ts';
 /** Tests of what receipts call cards, and of receipts without an address, beside those of others, which `issue` makes. */
 export function receiptCaseTests(
   using: () => { on: Fixture; server: SmtpServer; scope: Scope },
-  issue: (parts: { sessionId?: string; cardKind?: string; email?: string }) => Promise<void>,
+  issue: (parts: {
+    sessionId?: string;
+    cardKind?: string;
+    email?: string;
+    purchasedAt?: string;
+    partly?: boolean;
+  }) => Promise<void>,
 ): void {
   const on = () => using().on;
   const server = () => using().server;
@@ -68,5 +74,31 @@ export function receiptCaseTests(
     await issue({ sessionId, email: '' });
     expect(await resendReceipts(on().context, scope(), subscriptionId)).toEqual([]);
     expect(await mails()).toEqual([]);
+  });
+
+  it.each([
+    ['2025-12-29T18:00:00Z', 'December 29, 2025', 'April 1, 2026'],
+    ['2026-04-01T09:00:00Z', 'April 1, 2026', undefined],
+  ])(
+    'paid at %s says that day as its date of purchase, and the day of a later capture beside it [D14.308]',
+    async (at, purchase, charge) => {
+      await issue({ purchasedAt: at });
+      const { html, pdf } = await receiptDocuments(on().database, scope(), await onlyReceipt());
+      for (const text of [html.replaceAll(/<[^>]*>/g, ' '), textOfPdf(pdf)].map((one) =>
+        one.replaceAll(/[:\s]+/g, ' '),
+      )) {
+        expect(text).toContain(`Date of purchase ${purchase}`);
+        if (charge === undefined) expect(text).not.toContain('Date of charge');
+        else expect(text).toContain(`Date of charge ${charge}`);
+      }
+    },
+  );
+
+  it('of an item that was captured in part does not price its whole quantity [D14.308]', async () => {
+    await issue({ partly: true });
+    const { html, pdf } = await receiptDocuments(on().database, scope(), await onlyReceipt());
+    expect(html).toContain('Part of 2 × Thermometer');
+    expect(textOfPdf(pdf)).toContain('Part of 2 x Thermometer');
+    expect(html).not.toContain('Part of 1');
   });
 }

@@ -58,6 +58,9 @@ function command(
     /** Of the card that pays what is eligible. */
     cardKind?: string;
     email?: string;
+    purchasedAt?: string;
+    /** Less was captured of the thermometer than its total. */
+    partly?: boolean;
     captured?: MessageInitShape<typeof ReceiptAmountsSchema>;
   } = {},
 ): IssueReceipt {
@@ -100,6 +103,8 @@ function command(
     shopperName: 'Ann Lee',
     ...(parts.captured === undefined ? {} : { captured: parts.captured }),
     atMs: BigInt(Date.parse('2026-04-01T10:00:00Z')),
+    ...(parts.purchasedAt === undefined ? {} : { purchasedAtMs: BigInt(Date.parse(parts.purchasedAt)) }),
+    partlyCapturedLineIds: parts.partly === true ? [lineItemIds[0]] : [],
   });
 }
 

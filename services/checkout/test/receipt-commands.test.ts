@@ -101,3 +101,55 @@ describe('for whom the receipt of a session is', () => {
     }
   });
 });
+
+describe('the receipt of a session that was captured later than it was paid', () => {
+  const paid = '2025-12-29T18:00:00.000Z';
+  const madeAt = (session: Session, time: string) =>
+    fixture.test.admin('update checkout.payment_intents set created_at = $2 where session_id = $1', [session.id, time]);
+
+  it('says when the shopper paid, and when the last of it was captured [D14.308]', async () => {
+    const session = await fixture.held({ parts: receipts });
+    await madeAt(session, paid);
+    await fixture.capture(session);
+    const { purchasedAtMs, atMs } = await fixture.issuedReceipt(session);
+    expect(new Date(Number(purchasedAtMs)).toISOString()).toBe(paid);
+    expect(atMs).toBeGreaterThan(purchasedAtMs ?? atMs);
+  });
+
+  it('counts a hold that was renewed as its first one [D14.308]', async () => {
+    const [session, earlier] = [await fixture.held({ parts: receipts }), await fixture.held()];
+    await madeAt(earlier, paid);
+    await fixture.test.admin(
+      `update checkout.payment_intents i set renews = (select e.id from checkout.payment_intents e where e.session_id = $2 and e.leg = i.leg)
+       where i.session_id = $1`,
+      [session.id, earlier.id],
+    );
+    await fixture.capture(session);
+    expect(new Date(Number((await fixture.issuedReceipt(session)).purchasedAtMs)).toISOString()).toBe(paid);
+  });
+
+  it('names the lines of which less was captured than their total [D14.308]', async () => {
+    const session = await fixture.held({ parts: receipts });
+    const [health = '', other = ''] = await fixture.prices(session);
+    await fixture.capture(session, { entries: [{ priceId: health, amount: 1_000 }] });
+    await fixture.capture(session, { entries: [{ priceId: other, amount: 2_400 }], isFinal: true });
+    const { lines, partlyCapturedLineIds } = await fixture.issuedReceipt(session);
+    expect(partlyCapturedLineIds).toEqual(
+      lines.filter(({ priceId }) => priceId === health).map((one) => one.lineItemId),
+    );
+  });
+
+  it.each([900, 990, 1_000])(
+    'has no negative items where %i of 1000 cents are tax, and fees have a share [D14.308]',
+    async (tax) => {
+      const session = await fixture.held({ parts: { ...receipts, fees: [{ amountCents: 2_000n }] } });
+      await fixture.capture(session, { amount: 1_000, tax, isFinal: true });
+      const { captured } = await fixture.issuedReceipt(session);
+      if (captured === undefined) throw new Error('the receipt has no captured amounts');
+      const { subtotalCents, discountCents, shippingCents, taxCents, feeCents, totalCents } = captured;
+      for (const amount of [subtotalCents, feeCents]) expect(amount).toBeGreaterThanOrEqual(0n);
+      expect(subtotalCents - discountCents + shippingCents + taxCents + feeCents).toBe(totalCents);
+      expect([taxCents, totalCents]).toEqual([BigInt(tax), 1_000n]);
+    },
+  );
+});

@@ -335,6 +335,10 @@ describe('the receipt of a refund [D14.169]', () => {
 
   it('is asked for once the refund is decided, with what each card got back of each item, and what stands of it', async () => {
     const session = await withReceipt();
+    await fixture.test.admin(
+      "update checkout.payment_intents set created_at = '2025-12-29T18:00:00Z' where session_id = $1",
+      [session.id],
+    );
     const refundId = newId('refund');
     const { cards } = await reserve(session, {}, refundId);
     expect(await told(session, refundId, 'pending')).toEqual([]);
@@ -344,6 +348,8 @@ describe('the receipt of a refund [D14.169]', () => {
       ['health', 4_000n],
       ['other', 6_000n],
     ]);
+    // As the receipt of the purchase says it (decisions 14.308).
+    expect(new Date(Number(first?.purchasedAtMs)).toISOString()).toBe('2025-12-29T18:00:00.000Z');
     expect(first?.items.reduce((sum, { amountCents }) => sum + amountCents, 0n)).toBe(10_000n);
     const health = cards.find(({ intent }) => intent.leg === 'health')?.intent.id ?? '';
     await releaseRefund(fixture.context, fixture.scope, refundId, [health]);

@@ -28,7 +28,10 @@ function contentOf(command: IssueReceipt, session: CheckoutSession): ReceiptCont
   return {
     merchantName,
     shopperName,
-    purchasedAt: new Date(Number(command.atMs)).toISOString(),
+    purchasedAt: new Date(Number(command.purchasedAtMs ?? command.atMs)).toISOString(),
+    ...(command.purchasedAtMs === undefined || command.purchasedAtMs >= command.atMs
+      ? {}
+      : { chargedAt: new Date(Number(command.atMs)).toISOString() }),
     orderReference: session.clientReferenceId ?? null,
     items: command.lines.map((line) => {
       const paidBy = payments.findIndex(({ lineItemIds }) => lineItemIds.includes(line.lineItemId));
@@ -37,6 +40,7 @@ function contentOf(command: IssueReceipt, session: CheckoutSession): ReceiptCont
       return {
         description: line.description ?? 'Item',
         quantity: Number(line.quantity),
+        ...(command.partlyCapturedLineIds.includes(line.lineItemId) ? { isPart: true } : {}),
         totalCents: Number(line.amountTotalCents),
         eligibility: line.amountEligibleCents > 0n ? (line.eligibility?.hsaFsaEligibility ?? null) : null,
         paidBy: paidBy === -1 ? null : paidBy,

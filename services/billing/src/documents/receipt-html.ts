@@ -1,6 +1,8 @@
 import { dateInWords, dollars, escapedHtml } from '@eligo/values';
 import {
+  chargedOn,
   collectedByShopCents,
+  itemInWords,
   paidByInWords,
   paidWithInWords,
   type ReceiptContent,
@@ -16,6 +18,7 @@ export function receiptHtml(receiptId: string, content: ReceiptContent): string 
     ['Merchant', merchantName],
     ['Purchased by', shopperName],
     ['Date of purchase', dateInWords(new Date(purchasedAt))],
+    ['Date of charge', chargedOn(content)],
     ['Order', orderReference],
     ['Receipt', receiptId],
   ].filter(([, value]) => value !== null);
@@ -56,8 +59,8 @@ ${paid.map(([name, value]) => sumRow(name, value)).join('\n')}
 }
 
 function itemRow(item: ReceiptItem, { payments }: ReceiptContent) {
-  const { description, quantity, totalCents } = item;
-  const cells = [`${quantity} × ${description}`, whyEligible(item), paidWithInWords(item, payments) ?? 'Another way'];
+  const { totalCents } = item;
+  const cells = [itemInWords(item, '×'), whyEligible(item), paidWithInWords(item, payments) ?? 'Another way'];
   return `<tr>${cells.map((text) => `<td ${cell}>${escapedHtml(text)}</td>`).join('')}<td ${right}>${dollars(totalCents)}</td></tr>`;
 }
 

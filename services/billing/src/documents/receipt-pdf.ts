@@ -1,7 +1,9 @@
 import { openPdf } from '@eligo/pdf';
 import { dateInWords, dollars } from '@eligo/values';
 import {
+  chargedOn,
   collectedByShopCents,
+  itemInWords,
   paidByInWords,
   paidWithInWords,
   type ReceiptContent,
@@ -20,14 +22,15 @@ export async function receiptPdf(receiptId: string, content: ReceiptContent): Pr
   }
   if (content.shopperName !== null) pages.text(`Purchased by: ${content.shopperName}`);
   pages.text(`Date of purchase: ${dateInWords(new Date(content.purchasedAt))}`);
+  const charged = chargedOn(content);
+  if (charged !== null) pages.text(`Date of charge: ${charged}`);
   if (content.orderReference !== null) pages.text(`Order: ${content.orderReference}`);
   pages.text(`Receipt: ${receiptId}`);
   pages.heading('Items');
   for (const item of items) {
-    const { description, quantity, totalCents } = item;
     const cards = paidWithInWords(item, payments);
     const paid = cards === undefined ? 'Paid in another way' : `Paid with ${cards}`;
-    pages.row(`${quantity} x ${description}\n${whyEligible(item)}. ${paid}.`, dollars(totalCents));
+    pages.row(`${itemInWords(item, 'x')}\n${whyEligible(item)}. ${paid}.`, dollars(item.totalCents));
   }
   pages.heading('Amounts');
   pages.row('Items', dollars(amounts.subtotalCents));

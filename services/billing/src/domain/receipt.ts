@@ -1,4 +1,4 @@
-import { type Cents, cardInWords, dollars, eligibilityInWords } from '@eligo/values';
+import { type Cents, cardInWords, dateInWords, dollars, eligibilityInWords } from '@eligo/values';
 
 /** A receipt of what a session's cards paid, or of a refund of it. */
 export interface Receipt {
@@ -25,8 +25,10 @@ export interface MailedReceipt extends Receipt {
 export interface ReceiptContent {
   readonly merchantName: string;
   readonly shopperName: string | null;
-  /** ISO 8601, UTC. */
+  /** When the shopper paid. ISO 8601, UTC. */
   readonly purchasedAt: string;
+  /** When the last of it was captured, where that was later. */
+  readonly chargedAt?: string;
   readonly orderReference: string | null;
   readonly items: readonly ReceiptItem[];
   readonly amounts: {
@@ -88,6 +90,8 @@ export function correctionInWords(content: RefundReceiptContent): string | undef
 export interface ReceiptItem {
   readonly description: string;
   readonly quantity: number;
+  /** Less was captured of it than its total. */
+  readonly isPart?: boolean;
   /** With its share of discounts, shipping, tax and fees. */
   readonly totalCents: number;
   readonly eligibility: string | null;
@@ -119,6 +123,18 @@ export interface ReceiptPayment {
 
 /** Stands in place of an erased address; no mail is ever delivered to this domain (RFC 2606). */
 export const erasedEmail = 'erased@invalid';
+
+/** An item with its quantity, joined by `times`. The amount of a part is no price of that quantity. */
+export function itemInWords({ quantity, description, isPart }: ReceiptItem, times: string): string {
+  const all = `${quantity} ${times} ${description}`;
+  return isPart === true ? `Part of ${all}` : all;
+}
+
+/** The day of the charge, where that is not the day of the purchase. */
+export function chargedOn({ purchasedAt, chargedAt = purchasedAt }: ReceiptContent): string | null {
+  const [purchase, charge] = [purchasedAt, chargedAt].map((time) => dateInWords(new Date(time)));
+  return charge === undefined || charge === purchase ? null : charge;
+}
 
 /** Why an item is eligible, with the letter that a plan administrator may ask for. */
 export function whyEligible({ eligibility, letterId }: ReceiptItem): string {

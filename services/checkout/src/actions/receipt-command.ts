@@ -4,6 +4,7 @@ import type { Db, Scope } from '@eligo/postgres';
 import { IssueReceiptSchema } from '@eligo/proto/events/v1/events';
 import { given, present } from '@eligo/values';
 import { shareOfLine } from '../domain/capture-allocation.ts';
+import { mostRenewals } from '../domain/hold-renewal.ts';
 import type { LineTender } from '../domain/line-tenders.ts';
 import { paidLines } from '../domain/paid-lines.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
@@ -14,8 +15,10 @@ import { sessionMessage } from '../messages/session.ts';
 import { loadCaptureStanding } from '../store/captures.ts';
 import { kindsOfChargedCards } from '../store/charged-cards.ts';
 import { findCustomer } from '../store/customers.ts';
+import { findRenewal } from '../store/hold-renewals.ts';
 import { lettersOfSession } from '../store/letters.ts';
 import { loadLineTenders } from '../store/line-tenders.ts';
+import { findIntent } from '../store/payment-intents.ts';
 import { findPaymentMethods } from '../store/payment-methods.ts';
 import { loadSessionLines } from '../store/session-lines.ts';
 
@@ -66,6 +69,8 @@ export async function receiptCommand(
     payments,
     merchantName: session.details.receiptMerchantName ?? '',
     atMs: BigInt(at.getTime()),
+    purchasedAtMs: BigInt((await purchasedAt(db, scope, intents, at)).getTime()),
+    partlyCapturedLineIds: captured?.partlyCapturedLineIds ?? [],
     ...(await shopperOf(db, scope, session, inOrder(intents, methods))),
     ...given({ captured: captured?.amounts }),
   });
@@ -119,9 +124,17 @@ async function capturedPart(db: Db, scope: Scope, session: Session, all: readonl
   if (session.captureMethod !== 'manual' || total === session.amountTotalCents) return undefined;
   const { captured } = await loadCaptureStanding(db, scope, session.id);
   const lines = all.filter(({ amountCapturedCents }) => amountCapturedCents > 0);
-  const fee = lines.reduce((sum, line) => sum + shareOfLine(line, line.amountFeeCents, line.amountCapturedCents), 0);
+  const feeShare = lines.reduce(
+    (sum, line) => sum + shareOfLine(line, line.amountFeeCents, line.amountCapturedCents),
+    0,
+  );
   const { tax, shipping, discount } = captured;
+  // The shop states tax and shipping, and may leave less for fees than their share.
+  const fee = Math.min(feeShare, Math.max(total - tax - shipping + discount, 0));
   return {
+    partlyCapturedLineIds: lines
+      .filter(({ amountCapturedCents, amountTotalCents }) => amountCapturedCents < amountTotalCents)
+      .map(({ id }) => id),
     lines: lines.map((line) => ({ ...line, amountTotalCents: line.amountCapturedCents })),
     amounts: {
       subtotalCents: BigInt(total - tax - shipping - fee + discount),
@@ -132,6 +145,26 @@ async function capturedPart(db: Db, scope: Scope, session: Session, all: readonl
       totalCents: BigInt(total),
     },
   };
+}
+
+/**
+ * When the shopper paid: when the last of these intents was made, whose holds may have been captured later. A hold that was renewed counts as its first one. `at`
+ * where no intent paid.
+ */
+export async function purchasedAt(db: Db, scope: Scope, intents: readonly PaymentIntent[], at: Date): Promise<Date> {
+  const times = await Promise.all(
+    intents.map(async (intent) => {
+      let first = intent;
+      for (let renewals = 0; first.captureMethod === 'manual' && renewals < mostRenewals; renewals++) {
+        const { renews } = await findRenewal(db, scope, first.id);
+        const before = renews === null ? undefined : await findIntent(db, scope, renews);
+        if (before === undefined) break;
+        first = before;
+      }
+      return first.createdAt.getTime();
+    }),
+  );
+  return times.length === 0 ? at : new Date(Math.max(...times));
 }
 
 /** The cards of these intents, in their order. */

@@ -4,6 +4,8 @@ import type { Scope, Tx } from '@eligo/postgres';
 import { IssueRefundReceiptSchema } from '@eligo/proto/events/v1/events';
 import type { Refund } from '@eligo/proto/refunds/v1/refunds';
 import { present } from '@eligo/values';
+import type { PaymentIntent } from '../domain/payment-intent.ts';
+import type { Session } from '../domain/session.ts';
 import { sessionMessage } from '../messages/session.ts';
 import { kindsOfChargedCards } from '../store/charged-cards.ts';
 import { findIntents } from '../store/payment-intents.ts';
@@ -11,7 +13,7 @@ import { findPaymentMethods } from '../store/payment-methods.ts';
 import { loadRefundedLines } from '../store/refunded-lines.ts';
 import { loadSessionLines } from '../store/session-lines.ts';
 import { loadSession } from '../store/sessions.ts';
-import { inOrder, shopperOf, wantsReceipt } from './receipt-command.ts';
+import { inOrder, purchasedAt, shopperOf, wantsReceipt } from './receipt-command.ts';
 
 /**
  * Has billing issue the receipt of a refund that is decided, if the shopper of its session gets receipts. It says what stands of the refund now, and not
@@ -63,12 +65,18 @@ export async function askForRefundReceipt(tx: Tx, scope: Scope, refund: Refund, 
       };
     }),
     merchantName: session.details.receiptMerchantName ?? '',
-    purchasedAtMs: BigInt((session.completedAt ?? session.createdAt).getTime()),
+    purchasedAtMs: BigInt((await purchasedAt(tx, scope, await paidBy(tx, scope, session), at)).getTime()),
     atMs: BigInt(at.getTime()),
     ...(await shopperOf(tx, scope, session, inOrder(intents, methods))),
   });
   const object = { case: 'issueRefundReceipt', value: command } as const;
   await append(tx, { ...scope, type: 'command.receipt.refund', aggregateId: refundId, at, object });
+}
+
+// As the receipt of the purchase says it.
+async function paidBy(tx: Tx, scope: Scope, session: Session): Promise<PaymentIntent[]> {
+  const intents = await findIntents(tx, scope, session.paymentIntentIds);
+  return intents.filter(({ amountReceivedCents }) => amountReceivedCents > 0);
 }
 
 const decided = ['succeeded', 'failed', 'canceled'];
