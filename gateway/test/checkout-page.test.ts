@@ -94,17 +94,6 @@ describe('the checkout page', () => {
       ...{ kind: 'stripe', publishable_key: 'pk_live_0123456789abcdef', account: 'acct_0123456789abcdef' },
       ...{ keeps_card: true, on_session_only: false },
     });
-    // As checkout makes the intent: Stripe refuses a card whose fields said otherwise.
-    const { session: keeping } = sample;
-    for (const [setupFutureUse, isOnSessionOnly] of [
-      ['on_session', true],
-      ['off_session', false],
-    ] as const) {
-      const session = { ...keeping, mode: 'payment', letterOfMedicalNecessityRequired: false, setupFutureUse };
-      sample = { ...sample, session };
-      expect(await fieldsOf(live)).toMatchObject({ keeps_card: true, on_session_only: isOnSessionOnly });
-    }
-    sample = { ...sample, session: keeping };
     // Stripe's script is loaded together with the page's own, on the pages that show its fields.
     const linkOf = async (path: string) => (await fetch(`${url}/pay/${path}`)).headers.get('link');
     expect(await linkOf(live)).toBe('<https://js.stripe.com/endive/stripe.js>; rel=preload; as=script');

@@ -5,13 +5,13 @@ import { renderPage } from '../src/index.ts';
 import { sampleMessages } from '../test-support/sample-messages.ts';
 
 const { checkout_session: sample } = sampleMessages();
-const shop = { name: 'Care', logoUrl: null, accentColor: null, shippingCountries: ['US'], publishableKey: null };
+const shop = { name: 'Care', logoUrl: null, accentColor: null, shippingCountries: ['US'], publishableKey: 'pk_live_1' };
 
 function pageOf(parts: MessageInitShape<typeof CheckoutSessionSchema>) {
   const { nextAction: _action, ...session } = sample;
   const fields = { ...session, letterOfMedicalNecessityRequired: true, ...parts };
   const message = create(CheckoutSessionSchema, fields as MessageInitShape<typeof CheckoutSessionSchema>);
-  return renderPage(create(CheckoutPageSchema, { session: message }), shop, undefined);
+  return renderPage(create(CheckoutPageSchema, { session: message, processor: 'stripe' }), shop, undefined);
 }
 
 test('a paid page awaits a letter only while the session asks for one, whoever captures [D14.76]', () => {
@@ -24,3 +24,19 @@ test('a paid page awaits a letter only while the session asks for one, whoever c
     expect(pageOf(paid)).toMatchObject(done);
   }
 });
+
+test.each([
+  ['payment', 'on_session', false, true],
+  ['payment', 'off_session', false, false],
+  // The review of a letter may outlast the hold.
+  ['payment', 'on_session', true, false],
+  ['reimbursement', 'on_session', true, true],
+  ['subscription', 'on_session', false, false],
+])(
+  'the card fields of a %s keep a card by setup_future_use as the intent does: %s, a letter needed: %s [D14.307]',
+  (mode, setupFutureUse, letter, isOnSessionOnly) => {
+    const parts = { mode, setupFutureUse, letterOfMedicalNecessityRequired: letter, testMode: false };
+    const kept = { kind: 'stripe', keeps_card: true, on_session_only: isOnSessionOnly };
+    expect(pageOf(parts).card_fields).toMatchObject(kept);
+  },
+);

@@ -23,7 +23,7 @@ import {
   PaymentIntentSchema,
   PaymentMethodSchema,
 } from '@eligo/proto/checkout/v1/checkout';
-import { newId } from '@eligo/values';
+import { newId, present } from '@eligo/values';
 import type { Context } from '../src/context.ts';
 import { declined, nameIn, paidBefore } from './peer-answers.ts';
 import { SetUpPeer } from './set-up-peer.ts';
@@ -92,7 +92,6 @@ export class Peers {
   isCatalogDown = false;
   ruleVersion = '1';
 
-  /** `null`: of a card nothing is known. */
   card(healthCard: boolean | null, behavior: CardBehavior = 'pays'): string {
     const id = newId('payment_method');
     this.#cards.set(id, { healthCard, behavior });
@@ -323,10 +322,7 @@ export class Peers {
     const customerId = this.#owners.get(id);
     return create(PaymentMethodSchema, {
       paymentMethodId: id,
-      card: {
-        ...(card.healthCard === null ? {} : { hsaFsa: card.healthCard }),
-        last4: card.healthCard ? '4242' : '1881',
-      },
+      card: present({ hsaFsa: card.healthCard, last4: card.healthCard ? '4242' : '1881' }),
       offSession: !this.#onSession.has(id),
       ...(customerId === undefined ? {} : { customerId }),
     });
