@@ -65,13 +65,8 @@ function command(
   } = {},
 ): IssueReceipt {
   const { sessionId = newId('checkout_session'), both = true, merchantName = 'Care & Co', cardKind = 'health' } = parts;
-  const health = {
-    paymentIntentId: newId('payment_intent'),
-    leg: 'health',
-    cardBrand: 'visa',
-    cardLast4: '0072',
-    cardKind,
-  };
+  const visa = { cardBrand: 'visa', cardLast4: '0072', cardKind };
+  const health = { paymentIntentId: newId('payment_intent'), leg: 'health', ...visa };
   const other = { paymentIntentId: newId('payment_intent'), leg: 'other', cardBrand: 'mastercard', cardLast4: '4444' };
   return create(IssueReceiptSchema, {
     session: {
