@@ -4,6 +4,7 @@ import type { Caller } from './call.ts';
 import { balanceTransactionFacts, isInDollars, payoutFacts } from './facts.ts';
 import type { BalanceOutcome, BalanceTransactionPage, PayoutOutcome } from './outcomes.ts';
 import type { ProcessorPort } from './port.ts';
+import { respondedAt } from './responded-at.ts';
 import { withoutDecline } from './without-decline.ts';
 
 /** The most that the processor gives at once. */
@@ -82,20 +83,10 @@ export function balanceCalls({
 
 type BalanceTransactionList = Stripe.Response<Stripe.ApiList<Stripe.BalanceTransaction>>;
 
-function pageFacts({ data, has_more, lastResponse }: BalanceTransactionList): BalanceTransactionPage {
+function pageFacts(list: BalanceTransactionList): BalanceTransactionPage {
+  const { data, has_more: hasMore } = list;
   const transactions = data.map(balanceTransactionFacts).filter(isInDollars);
-  return {
-    kind: 'page',
-    transactions,
-    hasMore: has_more,
-    lastId: data.at(-1)?.id,
-    at: timeOf(lastResponse.headers.date),
-  };
-}
-
-function timeOf(header: string | undefined): Date | undefined {
-  const at = new Date(header ?? '');
-  return Number.isNaN(at.getTime()) ? undefined : at;
+  return { kind: 'page', transactions, hasMore, lastId: data.at(-1)?.id, at: respondedAt(list) };
 }
 
 function unixSeconds(at: Date): number {

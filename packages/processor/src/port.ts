@@ -172,6 +172,8 @@ export interface EventPage {
   /** The page's last event, also one that cannot be read: the next page begins behind it. */
   readonly lastId: string | undefined;
   readonly hasMore: boolean;
+  /** When the processor responded, by its own clock. Undefined if it does not say. */
+  readonly at: Date | undefined;
 }
 
 /**

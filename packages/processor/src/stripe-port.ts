@@ -17,6 +17,7 @@ import {
 import { healthcareMetadata } from './healthcare.ts';
 import type { BillingDetails, IntentOutcome, RefundOutcome, Search } from './outcomes.ts';
 import type { EventPage, IntentInput, ProcessorPort, TestBank } from './port.ts';
+import { respondedAt } from './responded-at.ts';
 import { cardOptions, paramsOf } from './sdk-parameters.ts';
 import { setupCalls } from './setup-calls.ts';
 import { withoutDecline } from './without-decline.ts';
@@ -234,7 +235,7 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
         (charge) => ({ kind: 'found' as const, ...chargeFacts(charge) }),
       ).then(withoutDecline),
     listEvents: (query, options) =>
-      call<Stripe.ApiList<Stripe.Event>, EventPage>(
+      call<Stripe.Response<Stripe.ApiList<Stripe.Event>>, EventPage>(
         'events.list',
         options,
         (request) =>
@@ -247,12 +248,13 @@ export function createStripePort(parts: StripePortParts): ProcessorPort {
             }),
             request,
           ),
-        ({ data, has_more }) => ({
+        (list) => ({
           kind: 'page',
           // One that cannot be read is not handled when it is delivered, either.
-          events: data.flatMap((event) => readEvent(event) ?? []),
-          lastId: data.at(-1)?.id,
-          hasMore: has_more,
+          events: list.data.flatMap((event) => readEvent(event) ?? []),
+          lastId: list.data.at(-1)?.id,
+          hasMore: list.has_more,
+          at: respondedAt(list),
         }),
       ).then(withoutDecline),
     ...balanceCalls(parts),

@@ -43,6 +43,7 @@ export async function readBalance(
   let after: string | undefined;
   let stored = 0;
   let newest = claimed.readFrom;
+  let now: Date | undefined;
   for (let page = 0; page < mostPages; page++) {
     const listed = await port.listBalanceTransactions(
       { from: claimed.readFrom, before, after },
@@ -58,8 +59,10 @@ export async function readBalance(
     });
     for (const { createdAt } of listed.transactions) if (createdAt > newest) newest = createdAt;
     after = listed.lastId;
+    // What is made after the first page is in none of them.
+    now ??= listed.at ?? new Date();
     if (!listed.hasMore || after === undefined) {
-      return save(progress(claimed, before, { newest, now: listed.at ?? new Date(), hasNews: stored > 0 }));
+      return save(progress(claimed, before, { newest, now, hasNews: stored > 0 }));
     }
   }
   const windowSeconds = Math.max(shortestWindowSeconds, Math.floor(spanSeconds(claimed, before) / 2));
@@ -79,14 +82,14 @@ function windowEnd({ readFrom, windowSeconds }: ClaimedFeed): Date | undefined {
   return isWhole ? new Date(end) : undefined;
 }
 
-/** What a window had: its newest movement, what is new in it, and the time at which it was listed, by the clock that dates movements. */
+/** What a window had: its newest movement, whether it had a new one, and the time of its first page by the clock that dates movements. */
 interface Listed {
   readonly newest: Date;
   readonly hasNews: boolean;
   readonly now: Date;
 }
 
-// By the processor's clock: were ours a day ahead, a window would seem over that movements are yet to come in, and none of them would be read.
+// By the processor's clock: if ours were a day ahead, a window would seem to be over while movements can still arrive in it, and none of them would be read.
 function progress(claimed: ClaimedFeed, before: Date | undefined, { newest, hasNews, now }: Listed): FeedProgress {
   const quietReads = hasNews ? 0 : claimed.quietReads + 1;
   // A window that was shortened grows again, up to a day.

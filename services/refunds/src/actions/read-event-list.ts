@@ -45,6 +45,7 @@ export async function readEventList(context: Context, due: EventList, reading: R
   if (port === undefined) return postpone(pauseWhileNotConfiguredMs);
   if (port.isDown()) return postpone(pauseAfterFailedLookMs);
   const place = placeOf(list, new Date());
+  let { to } = place;
   const from = firstListed(context, list, new Date());
   for (let pages = 0; pages < reading.mostPages; pages++) {
     await reading.pace();
@@ -55,7 +56,9 @@ export async function readEventList(context: Context, due: EventList, reading: R
       return postpone(pauseAfterFailedLookMs, { anew: true });
     }
     if (page.kind !== 'page') return postpone(pauseAfterFailedLookMs);
-    await storePage(context, list, port, page, place, reading);
+    // By the clock that dates events: if ours were a day ahead, what was not delivered in that day would be in no reading.
+    to ??= watermarkAt(page.at ?? new Date(), list);
+    await storePage(context, list, port, page, to, reading);
     if (!page.hasMore || page.lastId === undefined) return;
     place.after = page.lastId;
     await context.failpoint('event_list.after_page');
@@ -69,7 +72,7 @@ async function storePage(
   list: ClaimedEventList,
   port: ProcessorPort,
   page: EventPage,
-  { to }: Place,
+  to: Date,
   reading: Reading,
 ): Promise<void> {
   const events = page.events.map(({ eventId, type, objectId, createdAt }) => ({
@@ -85,16 +88,20 @@ async function storePage(
 }
 
 interface Place {
-  /** Where the watermark is once the reading is finished. */
-  readonly to: Date;
+  /** Where the watermark is once the reading is finished; undefined before its first page. */
+  readonly to: Date | undefined;
   after: string | undefined;
 }
 
-function placeOf({ readTo, readingTo, readingAfter }: ClaimedEventList, now: Date): Place {
+function placeOf({ readingTo, readingAfter }: ClaimedEventList, now: Date): Place {
   if (readingTo !== null && now.getTime() - readingTo.getTime() < longestReadingMs) {
     return { to: readingTo, after: readingAfter ?? undefined };
   }
-  return { to: new Date(Math.max(now.getTime() - overlapMs, readTo.getTime() + 1)), after: undefined };
+  return { to: undefined, after: undefined };
+}
+
+function watermarkAt(now: Date, { readTo }: ClaimedEventList): Date {
+  return new Date(Math.max(now.getTime() - overlapMs, readTo.getTime() + 1));
 }
 
 function firstListed(context: Context, { readTo, account, scope }: ClaimedEventList, now: Date): Date {
