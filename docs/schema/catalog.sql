@@ -722,18 +722,21 @@ CREATE OR REPLACE FUNCTION catalog.price_metadata_changed()
  SET search_path TO 'catalog', 'pg_temp'
 AS $function$
 begin
-  delete from price_metadata m using before b cross join lateral jsonb_each_text(b.metadata) pair
-  where b.metadata <> '{}'
-    and m.account_id = b.account_id and m.test_mode = b.test_mode and m.key = pair.key and m.value = pair.value
-    and m.listing = b.listing and m.price_id = b.price_id
-    and exists (select from after a where a.account_id = b.account_id and a.test_mode = b.test_mode and a.price_id = b.price_id
-      and (a.metadata, a.listing) is distinct from (b.metadata, b.listing));
+  delete from price_metadata m using (
+    select b.account_id, b.test_mode, pair.key, pair.value, b.listing, b.price_id
+    from before b cross join lateral jsonb_each_text(b.metadata) pair where b.metadata <> '{}'
+    except
+    select a.account_id, a.test_mode, pair.key, pair.value, a.listing, a.price_id
+    from after a cross join lateral jsonb_each_text(a.metadata) pair where a.metadata <> '{}'
+  ) gone
+  where m.account_id = gone.account_id and m.test_mode = gone.test_mode and m.key = gone.key and m.value = gone.value
+    and m.listing = gone.listing and m.price_id = gone.price_id;
   insert into price_metadata (account_id, test_mode, key, value, listing, price_id)
   select a.account_id, a.test_mode, pair.key, pair.value, a.listing, a.price_id
-  from after a
-  join before b on b.account_id = a.account_id and b.test_mode = a.test_mode and b.price_id = a.price_id
-  cross join lateral jsonb_each_text(a.metadata) pair
-  where a.metadata <> '{}' and (a.metadata, a.listing) is distinct from (b.metadata, b.listing);
+  from after a cross join lateral jsonb_each_text(a.metadata) pair where a.metadata <> '{}'
+  except
+  select b.account_id, b.test_mode, pair.key, pair.value, b.listing, b.price_id
+  from before b cross join lateral jsonb_each_text(b.metadata) pair where b.metadata <> '{}';
   return null;
 end $function$;
 alter function price_metadata_changed() owner to eligo_owner;
@@ -774,18 +777,21 @@ CREATE OR REPLACE FUNCTION catalog.product_metadata_changed()
  SET search_path TO 'catalog', 'pg_temp'
 AS $function$
 begin
-  delete from product_metadata m using before b cross join lateral jsonb_each_text(b.metadata) pair
-  where b.metadata <> '{}'
-    and m.account_id = b.account_id and m.test_mode = b.test_mode and m.key = pair.key and m.value = pair.value
-    and m.product_id = b.product_id
-    and exists (select from after a where a.account_id = b.account_id and a.test_mode = b.test_mode
-      and a.product_id = b.product_id and a.metadata is distinct from b.metadata);
+  delete from product_metadata m using (
+    select b.account_id, b.test_mode, pair.key, pair.value, b.product_id
+    from before b cross join lateral jsonb_each_text(b.metadata) pair where b.metadata <> '{}'
+    except
+    select a.account_id, a.test_mode, pair.key, pair.value, a.product_id
+    from after a cross join lateral jsonb_each_text(a.metadata) pair where a.metadata <> '{}'
+  ) gone
+  where m.account_id = gone.account_id and m.test_mode = gone.test_mode and m.key = gone.key and m.value = gone.value
+    and m.product_id = gone.product_id;
   insert into product_metadata (account_id, test_mode, key, value, product_id)
   select a.account_id, a.test_mode, pair.key, pair.value, a.product_id
-  from after a
-  join before b on b.account_id = a.account_id and b.test_mode = a.test_mode and b.product_id = a.product_id
-  cross join lateral jsonb_each_text(a.metadata) pair
-  where a.metadata <> '{}' and a.metadata is distinct from b.metadata;
+  from after a cross join lateral jsonb_each_text(a.metadata) pair where a.metadata <> '{}'
+  except
+  select b.account_id, b.test_mode, pair.key, pair.value, b.product_id
+  from before b cross join lateral jsonb_each_text(b.metadata) pair where b.metadata <> '{}';
   return null;
 end $function$;
 alter function product_metadata_changed() owner to eligo_owner;
