@@ -101,6 +101,32 @@ describe('a promo code', () => {
     expect(await refusalOf(on.gateway.updatePromoCode({ id: newId('promo_code') }, shop))).toBe('promo_code_not_found');
   });
 
+  it('is listed newest first among those of its coupon or customer, of one state and of both, on every page [D14.312]', async () => {
+    const shop = on.account();
+    const { couponId } = await coupon(shop);
+    const customerId = newId('customer');
+    const made: { id: string; active: boolean; isOfCustomer: boolean }[] = [];
+    for (let n = 0; n < 9; n++) {
+      const [active, isOfCustomer] = [n % 3 > 0, n % 2 > 0];
+      const fields = { couponId, code: newCode(), active, ...(isOfCustomer ? { customerId } : {}) };
+      made.unshift({ id: (await on.gateway.createPromoCode(fields, shop)).promoCodeId, active, isOfCustomer });
+    }
+    for (const active of [undefined, true, false]) {
+      for (const filter of [{ couponId }, { customerId }, { couponId, customerId }]) {
+        const ids = made
+          .filter((one) => (active ?? one.active) === one.active && (one.isOfCustomer || !('customerId' in filter)))
+          .map(({ id }) => id);
+        const listed = async (page: object) =>
+          (await on.gateway.listPromoCodes({ ...filter, active, page }, shop)).promoCodes.map((one) => one.promoCodeId);
+        expect(await listed({})).toEqual(ids);
+        expect(await listed({ limit: 2n })).toEqual(ids.slice(0, 2));
+        expect(await listed({ limit: 2n, offset: 1 })).toEqual(ids.slice(1, 3));
+        expect(await listed({ limit: 2n, startingAfter: ids[0] })).toEqual(ids.slice(1, 3));
+        expect(await listed({ limit: 2n, endingBefore: ids.at(-1) })).toEqual(ids.slice(0, -1).slice(-2));
+      }
+    }
+  });
+
   it('is unique among active ones, case-insensitively, per account and mode [REC-1]', async () => {
     const shop = on.account();
     const { couponId } = await coupon(shop);

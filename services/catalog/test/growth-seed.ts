@@ -10,6 +10,12 @@ export async function seedCatalog(test: TestDatabase, each: number): Promise<voi
     `prices (account_id, test_mode, price_id, product_id, product_active, product_eligibility_key, unit_amount_cents, inline,
        created_at, updated_at)
      select account, true, 'fprice_c' || substr(id, 2), '${soldInCarts}', true, '', n, true, now(), now() ${rows}`,
+    // All codes of a coupon but its oldest are archived, and so are those of a customer, of whose codes few are of that coupon.
+    `promo_codes (account_id, test_mode, promo_code_id, code, code_key, coupon_id, active, created_at)
+     select account, true, 'fpromo_c' || substr(id, 2), 'OF' || n, 'of' || n, '${couponOfMany}', n <= 5, now() ${rows}`,
+    `promo_codes (account_id, test_mode, promo_code_id, code, code_key, coupon_id, customer_id, active, created_at)
+     select account, true, 'fpromo_d' || substr(id, 2), 'TO' || n, 'to' || n,
+       case when n <= 5 then '${couponOfMany}' else 'fcoup_' || id end, '${customerOfMany}', n <= 5, now() ${rows}`,
     ...Object.entries(metadata.prices).map(
       ([key, value]) => `price_metadata (account_id, test_mode, key, value, listing, price_id)
         select account, true, '${key}', ${value}, 'active', 'fprice_' || id ${rows}`,
@@ -24,6 +30,10 @@ export async function seedCatalog(test: TestDatabase, each: number): Promise<voi
 
 /** The product of which carts made prices. */
 export const soldInCarts = seededId('fprod', 503);
+
+/** The coupon and the customer of many promo codes. */
+export const couponOfMany = seededId('fcoup', 503);
+export const customerOfMany = seededId('fcus', 503);
 
 /** A pair that one price has, one that a tenth has, and one that all have; the tables of pairs are most of what is seeded. */
 const metadata: SeedMetadata = {

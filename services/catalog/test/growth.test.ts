@@ -19,7 +19,7 @@ import { listPrices } from '../src/store/price-list.ts';
 import { listProducts } from '../src/store/products.ts';
 import { listPromoCodes } from '../src/store/promo-codes.ts';
 import { listShippingRates } from '../src/store/shipping-rates.ts';
-import { seedCatalog, soldInCarts } from './growth-seed.ts';
+import { couponOfMany, customerOfMany, seedCatalog, soldInCarts } from './growth-seed.ts';
 
 let read: { small: Readings; large: Readings };
 let refused: string[];
@@ -77,6 +77,12 @@ async function run(place: TestDatabase): Promise<void> {
         customerId: bits & 4 ? seededId('fcus', 501) : undefined,
         active: bits & 8 ? true : undefined,
       });
+    }
+    for (const couponId of [undefined, couponOfMany]) {
+      for (const customerId of [undefined, customerOfMany]) {
+        for (const active of [undefined, true, false])
+          await listPromoCodes(database, scope, page('fpromo'), { codeKey: undefined, couponId, customerId, active });
+      }
     }
   }
   const ids = (prefix: string) => [1, 501, 901].map((number) => seededId(prefix, number));

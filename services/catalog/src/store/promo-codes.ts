@@ -2,7 +2,7 @@ import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
 import type { Coupon } from '../domain/coupon.ts';
 import type { Metadata } from '../domain/field-rules.ts';
 import type { PromoCode, PromoCodeInput } from '../domain/promo-code.ts';
-import { type Page, type PageRequest, readPage, valuesBeforeFilters } from './page.ts';
+import { type Cut, type ListShape, type Page, type PageRequest, readPage, valuesBeforeFilters } from './page.ts';
 
 export async function insertPromoCode(
   tx: Tx,
@@ -67,23 +67,8 @@ export async function listPromoCodes(
   page: PageRequest,
   filter: PromoCodeFilter,
 ): Promise<Page<PromoCode>> {
-  const filters = [
-    ['code', 'code_key', filter.codeKey],
-    ['coupon', 'coupon_id', filter.couponId],
-    ['customer', 'customer_id', filter.customerId],
-    ['active', 'active', filter.active],
-  ] as const;
-  const given = filters.filter(([, , value]) => value !== undefined);
-  const { rows, hasMore } = await readPage<PromoCodeRow>(db, scope, page, {
-    name: ['promo_codes.list', ...given.map(([name]) => name)].join('.'),
-    table: 'promo_codes',
-    id: 'promo_code_id',
-    columns,
-    where: ['true', ...given.map(([, column], index) => `r.${column} = $${valuesBeforeFilters + index + 1}`)].join(
-      ' and ',
-    ),
-    values: given.map(([, , value]) => value),
-  });
+  const shape = promoCodeListShape(filter);
+  const { rows, hasMore } = await readPage<PromoCodeRow>(db, scope, page, shape);
   return { rows: rows.map(promoCodeOf), hasMore };
 }
 
@@ -141,3 +126,34 @@ const update = scoped(
   `update promo_codes r set active = coalesce($4, r.active), metadata = coalesce($5::jsonb, r.metadata)
    where ${ofScope} and r.promo_code_id = $3`,
 );
+
+function promoCodeListShape({ codeKey, couponId, customerId, active }: PromoCodeFilter): ListShape {
+  const filters = [
+    ['code', 'code_key', codeKey],
+    ['coupon', 'coupon_id', couponId],
+    ['customer', 'customer_id', customerId],
+    ['active', 'active', active],
+  ] as const;
+  const given = filters.filter(([, , value]) => value !== undefined);
+  const conditions = given.map(([, column], index) => `r.${column} = $${valuesBeforeFilters + index + 1}`);
+  const where = ['true', ...conditions].join(' and ');
+  // A coupon or a customer can have many codes. Their indexes have the state before the id, as the few codes of one name need not.
+  const isOfEitherState =
+    active === undefined && codeKey === undefined && (couponId !== undefined || customerId !== undefined);
+  return {
+    name: ['promo_codes.list', ...given.map(([name]) => name)].join('.'),
+    table: 'promo_codes',
+    id: 'promo_code_id',
+    columns,
+    where: isOfEitherState ? (cut) => ofEitherState(where, cut) : where,
+    values: given.map(([, , value]) => value),
+  };
+}
+
+function ofEitherState(where: string, { beyond, order, most }: Cut): string {
+  const ofState = (state: string) =>
+    `(select r.promo_code_id as id from promo_codes r where ${ofScope} and ${where} and ${state} and ${beyond('r.promo_code_id')}
+      order by r.promo_code_id ${order} limit ${most})`;
+  return `select page.id from (${ofState('r.active')} union all ${ofState('not r.active')}) page
+    order by page.id ${order} limit $3 offset $4`;
+}
