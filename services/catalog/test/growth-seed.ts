@@ -16,6 +16,23 @@ export async function seedCatalog(test: TestDatabase, each: number): Promise<voi
     `promo_codes (account_id, test_mode, promo_code_id, code, code_key, coupon_id, customer_id, active, created_at)
      select account, true, 'fpromo_d' || substr(id, 2), 'TO' || n, 'to' || n,
        case when n <= 5 then '${couponOfMany}' else 'fcoup_' || id end, '${customerOfMany}', n <= 5, now() ${rows}`,
+    // Of a brand's products the oldest are for sale, and of a product's prices the oldest few have a pair that all of the account's others have.
+    `products (account_id, test_mode, product_id, active, metadata, created_at, updated_at)
+     select account, true, 'fprod_c' || substr(id, 2), n <= 5, '{"maker": "old", "any": "one"}', now(), now() ${rows}`,
+    `products (account_id, test_mode, product_id, pending, active, metadata, created_at, updated_at)
+     select account, true, 'fprod_d' || substr(id, 2), true, false, '{"any": "one"}', now(), now() ${rows}`,
+    `product_metadata (account_id, test_mode, key, value, product_id)
+     select account, true, key, value, 'fprod_c' || substr(id, 2) ${rows} cross join (values ('maker', 'old'), ('any', 'one')) pairs (key, value)`,
+    `product_metadata (account_id, test_mode, key, value, product_id)
+     select account, true, 'any', 'one', 'fprod_d' || substr(id, 2) ${rows}`,
+    `prices (account_id, test_mode, price_id, product_id, product_active, product_eligibility_key, unit_amount_cents, metadata,
+       created_at, updated_at)
+     select account, true, 'fprice_b' || substr(id, 2), '${ofManyPrices}', true, '', n,
+       case when n <= 5 then '{"shop": "one", "cut": "x"}' else '{"cut": "y"}' end::jsonb, now(), now() ${rows}`,
+    `price_metadata (account_id, test_mode, key, value, listing, price_id)
+     select account, true, 'cut', case when n <= 5 then 'x' else 'y' end, 'active', 'fprice_b' || substr(id, 2) ${rows}`,
+    `price_metadata (account_id, test_mode, key, value, listing, price_id)
+     select account, true, 'shop', 'one', 'active', 'fprice_b' || substr(id, 2) ${rows} where n <= 5`,
     ...Object.entries(metadata.prices).map(
       ([key, value]) => `price_metadata (account_id, test_mode, key, value, listing, price_id)
         select account, true, '${key}', ${value}, 'active', 'fprice_' || id ${rows}`,
@@ -30,6 +47,9 @@ export async function seedCatalog(test: TestDatabase, each: number): Promise<voi
 
 /** The product of which carts made prices. */
 export const soldInCarts = seededId('fprod', 503);
+
+/** The product of which the partner made many prices. */
+export const ofManyPrices = seededId('fprod', 507);
 
 /** The coupon and the customer of many promo codes. */
 export const couponOfMany = seededId('fcoup', 503);

@@ -164,17 +164,18 @@ describe('GET /v1/prices', () => {
     expect(prices.every((price) => price.product?.productId === productId)).toBe(true);
   });
 
-  it('rule 6: finds the same by pairs that are rare and by pairs that are frequent, whichever is named first [PRICE-13]', async () => {
+  it('rule 6: finds the same by pairs that are rare and by pairs that are frequent, of a product and of all, whichever is named first [PRICE-13, D14.312]', async () => {
     const shop = on.account();
-    const productId = await makeProduct(shop);
+    const [productId, other] = [await makeProduct(shop), await makeProduct(shop)];
     const count = 700;
     await on.place.admin(
       `insert into catalog.prices (account_id, test_mode, price_id, product_id, product_active, product_eligibility_key,
          unit_amount_cents, metadata, created_at, updated_at)
-       select $1, true, 'fprice_' || lpad(n::text, 26, '0'), $2, true, '', n, jsonb_build_object('all', 'x', 'third', (n % 3)::text, 'half', (n % 2)::text,
+       select $1, true, 'fprice_' || lpad(n::text, 26, '0'), case when n % 4 > 0 and n <= 600 then $2 else $3 end, true, '', n, jsonb_build_object('all', 'x', 'third', (n % 3)::text, 'half', (n % 2)::text,
          'rare', (n % 50)::text), now(), now() from generate_series(1, ${count}) n`,
-      [shop.accountId, productId],
+      [shop.accountId, productId, other],
     );
+    const isOf = { [productId]: (n: number) => n % 4 > 0 && n <= 600, [other]: (n: number) => n % 4 === 0 || n > 600 };
     const numbers = Array.from({ length: count }, (_, index) => count - index);
     const idOf = (number: number) => `fprice_${String(number).padStart(26, '0')}`;
     const filters: [Record<string, string>, (n: number) => boolean][] = [
@@ -194,6 +195,12 @@ describe('GET /v1/prices', () => {
       // A page that the first look fills exactly is not the last.
       expect(await walk(shop, metadata, 50)).toEqual(expected);
       expect(await listed(shop, { metadata, page: { limit: 9n, offset: 4 } })).toEqual(expected.slice(4, 13));
+      for (const [product, isOwn] of Object.entries(isOf)) {
+        const ofProduct = numbers.filter((n) => has(n) && isOwn(n)).map(idOf);
+        expect(await walk(shop, metadata, 40, product)).toEqual(ofProduct);
+        const page = { limit: 9n, offset: 4 };
+        expect(await listed(shop, { metadata, productId: product, page })).toEqual(ofProduct.slice(4, 13));
+      }
       const at = Math.floor(expected.length / 2);
       const endingBefore = expected[at];
       if (endingBefore === undefined) continue;
@@ -202,7 +209,7 @@ describe('GET /v1/prices', () => {
     }
   });
 
-  it('rule 6: finds all by a pair that a hundred or some more have, and by two frequent pairs that meet among the oldest only', async () => {
+  it('rule 6: finds all by a pair that a hundred or some more have, and by two frequent pairs that meet among the oldest only [D14.312]', async () => {
     const shop = on.account();
     const productId = await makeProduct(shop);
     const count = 11_000;
@@ -221,15 +228,36 @@ describe('GET /v1/prices', () => {
     expect(await newest({ all: 'x', more: 'x' }, 100n)).toEqual(down(101, 100));
     expect(await newest({ all: 'x', old: 'x' }, 20n)).toEqual(down(5500, 20));
     expect(await newest({ new: 'x', old: 'x' }, 20n)).toEqual(down(5500, 10));
+    // By a product, too, of which none of the newest has the pair, while none of those of the pair are of the product.
+    const other = await makeProduct(shop);
+    await on.place.admin(
+      `insert into catalog.prices (account_id, test_mode, price_id, product_id, product_active, product_eligibility_key,
+         unit_amount_cents, metadata, created_at, updated_at)
+       select $1, true, 'fprice_' || lpad(n::text, 26, '0'), case when n > 15000 then $3 else $2 end, true, '', n,
+         case when n <= 15000 then '{}' else '{"old": "x"}' end::jsonb, now(), now() from generate_series(11001, 18000) n`,
+      [shop.accountId, productId, other],
+    );
+    const ofProduct = async (id: string, metadata: Record<string, string>, limit: bigint) =>
+      (await listed(shop, { productId: id, metadata, page: { limit } })).map((one) => Number(one.slice(-6)));
+    expect(await ofProduct(productId, { old: 'x' }, 20n)).toEqual(down(5500, 20));
+    expect(await ofProduct(productId, { old: 'x', new: 'x' }, 20n)).toEqual(down(5500, 10));
+    expect(await ofProduct(productId, { old: 'x', hundred: 'x' }, 100n)).toEqual(down(100, 100));
+    expect(await ofProduct(other, { old: 'x' }, 20n)).toEqual(down(18_000, 20));
+    expect(await ofProduct(other, { old: 'x', new: 'x' }, 20n)).toEqual([]);
   });
 });
 
-async function walk(shop: Shop, metadata: Record<string, string>, limit: number): Promise<string[]> {
+async function walk(
+  shop: Shop,
+  metadata: Record<string, string>,
+  limit: number,
+  productId?: string,
+): Promise<string[]> {
   const ids: string[] = [];
   for (;;) {
     const startingAfter = ids.at(-1);
     const page = { limit: BigInt(limit), ...(startingAfter === undefined ? {} : { startingAfter }) };
-    const { prices, hasMore } = await on.gateway.listPrices({ metadata, page }, shop);
+    const { prices, hasMore } = await on.gateway.listPrices({ metadata, productId, page }, shop);
     ids.push(...prices.map(({ priceId }) => priceId));
     if (!hasMore) return ids;
   }

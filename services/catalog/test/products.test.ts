@@ -133,4 +133,46 @@ describe('a product', () => {
     expect(await list({ metadata: { x: '1' }, active: true, clientReferenceId: 'r' })).toEqual([a]);
     expect(await list({ metadata: { x: '1' }, page: { limit: 1n, startingAfter: b } })).toEqual([a]);
   });
+
+  it('is listed by metadata and state, whichever is rare among the newest, on every page [API-5, D14.312]', async () => {
+    const shop = on.account();
+    const count = 6_400;
+    const idOf = (number: number) => `fprod_${String(number).padStart(26, '0')}`;
+    // Of maker old, those for sale are the oldest, and those of others that are for sale are newer; one in ten waits for its session.
+    const isPending = (n: number) => n % 10 === 0;
+    const isActive = (n: number) => !isPending(n) && (n <= 150 || n > 4_200);
+    const isOld = (n: number) => n <= 4_200;
+    await on.place.admin(
+      `insert into catalog.products (account_id, test_mode, product_id, pending, active, metadata, created_at, updated_at)
+       select $1, true, 'fprod_' || lpad(n::text, 26, '0'), n % 10 = 0, n % 10 > 0 and (n <= 150 or n > 4200),
+         jsonb_build_object('maker', case when n <= 4200 then 'old' else 'new' end, 'third', (n % 3)::text), now(), now()
+       from generate_series(1, ${count}) n`,
+      [shop.accountId],
+    );
+    const numbers = Array.from({ length: count }, (_, index) => count - index).filter((n) => !isPending(n));
+    const list = async (request: object) =>
+      (await on.gateway.listProducts(request, shop)).products.map(({ productId }) => productId);
+    const filters: [Record<string, string>, (n: number) => boolean][] = [
+      [{ maker: 'old' }, isOld],
+      [{ maker: 'new' }, (n) => !isOld(n)],
+      [{ maker: 'old', third: '1' }, (n) => isOld(n) && n % 3 === 1],
+      [{ third: '1', maker: 'new' }, (n) => !isOld(n) && n % 3 === 1],
+      [{ maker: 'nobody' }, () => false],
+    ];
+    for (const [metadata, has] of filters) {
+      for (const active of [undefined, true, false]) {
+        const ids = numbers.filter((n) => has(n) && (active === undefined || active === isActive(n))).map(idOf);
+        const filter = { metadata, active };
+        expect(await list({ ...filter, page: { limit: 100n } })).toEqual(ids.slice(0, 100));
+        expect(await list({ ...filter, page: { limit: 10n, offset: 30 } })).toEqual(ids.slice(30, 40));
+        const at = Math.floor(ids.length / 2);
+        const cursor = ids[at];
+        if (cursor === undefined) continue;
+        const after = await list({ ...filter, page: { limit: 10n, startingAfter: cursor } });
+        expect(after).toEqual(ids.slice(at + 1, at + 11));
+        const before = await list({ ...filter, page: { limit: 10n, endingBefore: cursor } });
+        expect(before).toEqual(ids.slice(Math.max(0, at - 10), at));
+      }
+    }
+  });
 });

@@ -10,20 +10,34 @@ export interface PairFilter {
   readonly onRow?: (row: string) => string;
   /** Pairs beyond those, of which a candidate must have all. */
   readonly rest?: PairArrays;
-  /** A further condition on a candidate, by the expression of its id. */
-  readonly onId?: (id: string) => string;
-  /** The function that finds by all pairs at once, and what it is asked besides. */
+  /** What a record is besides. */
+  readonly beside?: Beside;
+  /** The function that finds by all of it at once, and what it is asked besides the pairs. */
   readonly finder: { readonly name: string; readonly besides: string };
+}
+
+/** What the records are besides, by a table whose index has it before the list's order. */
+export interface Beside {
+  readonly table: string;
+  readonly on: (row: string) => string;
+  /** Whether fewer records are so than have a pair, as a rule. */
+  readonly isNarrow: boolean;
 }
 
 /**
  * How the ids of a page of records that have all the pairs are found. One pair's index is in the list's order. Of several, the newest entries
  * of each are intersected, first a few, which fills most pages, then many; records that so few of them are cannot be many among all, and the
- * inverted index finds them (migrations/0006). A pair that few records have leads, and the others are looked up for each of those.
+ * inverted index finds them (migrations/0006, 0026). A pair that few records have leads, and the others are looked up for each of those. What a
+ * record is besides is asked of the newest that have the pairs, and the pairs of the newest that are so.
  */
 export function byPairs(filter: PairFilter): Pick<ListShape, 'where' | 'firstLook'> {
-  if (filter.pairs.length === 1) return { where: (cut) => byOnePair(filter, cut) };
-  return { firstLook: (cut) => amongNewest(filter, cut, firstLook), where: (cut) => amongNewestOrAll(filter, cut) };
+  const { pairs, beside } = filter;
+  if (beside === undefined && pairs.length === 1) return { where: (cut) => byOnePair(filter, cut) };
+  return {
+    firstLook: (cut) =>
+      beside?.isNarrow ? amongBeside(filter, beside, cut, firstLook) : amongNewest(filter, cut, firstLook),
+    where: (cut) => amongNewestOrAll(filter, cut),
+  };
 }
 
 // How many entries of each pair the first look reads: enough for a page of ten by pairs that one record in thirteen has.
@@ -32,97 +46,137 @@ const firstLook = 150;
 // What the second look reads: some two milliseconds, and enough for a page of ten by pairs that one in five hundred has.
 const secondLook = 5_000;
 
+// Of how many the second look asks for what they are besides, or for their pairs: some three milliseconds. A page of ten is filled where one in two
+// hundred is both; where fewer of the newest are, those that are have few ids to sort.
+const secondAsked = 2_000;
+
 // A pair that no more records than this have leads by itself. Finding that out costs a step over as many index entries for each pair, some
 // twenty microseconds.
 const rare = 100;
+
+/** Where ids can be walked in the list's order, or looked up. */
+interface Source {
+  readonly table: string;
+  readonly on: (row: string) => string;
+}
+
+function sourcesOf(filter: PairFilter): readonly Source[] {
+  const { beside } = filter;
+  const ofPairs = pairSources(filter);
+  if (beside === undefined) return ofPairs;
+  const own = besideSource(beside);
+  return beside.isNarrow ? [own, ...ofPairs] : [...ofPairs, own];
+}
+
+function pairSources(filter: PairFilter): readonly Source[] {
+  return filter.pairs.map((pair) => ({ table: filter.table, on: (row: string) => entriesOf(filter, row, pair) }));
+}
+
+function besideSource({ table, on }: Beside): Source {
+  return { table, on: (row) => `${row}.account_id = $1 and ${row}.test_mode = $2 and ${on(row)}` };
+}
+
+/** The first so many ids of a source, in the list's order. */
+function newestOf({ id }: PairFilter, { table, on }: Source, { beyond, order }: Cut, most: number, and = ''): string {
+  return `(select m.${id} as id from ${table} m where ${on('m')} and ${beyond(`m.${id}`)}${and} order by m.${id} ${order} limit ${most})`;
+}
 
 /**
  * Looks at so many of the newest entries of each pair. A record that is found among them comes before any that is not. An intersection,
  * because it costs the same whatever the planner expects of the values.
  */
-function amongNewest(filter: PairFilter, { beyond, order }: Cut, entries: number, unless = 'false'): string {
-  const { table, id, pairs } = filter;
-  const newest = pairs.map(
-    (pair) =>
-      `(select m.${id} as id from ${table} m where ${entriesOf(filter, 'm', pair)} and ${beyond(`m.${id}`)} and not ${unless}
-        order by m.${id} ${order} limit ${entries})`,
-  );
-  const condition = conditionOn(filter, 'page.id');
-  return `select page.id from (${newest.join(' intersect ')}) page${condition === undefined ? '' : ` where ${condition}`}
-    order by page.id ${order} ${cutOut}`;
+function amongNewest(filter: PairFilter, cut: Cut, entries: number, unless = 'false'): string {
+  const { beside } = filter;
+  const newest = pairSources(filter).map((source) => newestOf(filter, source, cut, entries, ` and not ${unless}`));
+  const conditions = [
+    ...conditionsOn(filter, 'page.id'),
+    ...(beside === undefined ? [] : [isIn(filter, besideSource(beside), 'page.id')]),
+  ];
+  return `select page.id from (${newest.join(' intersect ')}) page${conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`}
+    order by page.id ${cut.order} ${cutOut}`;
+}
+
+/** Looks at so many of the newest records that are what is asked besides, each of which is asked for its pairs. */
+function amongBeside(filter: PairFilter, beside: Beside, cut: Cut, entries: number, unless = 'false'): string {
+  const conditions = [
+    ...pairSources(filter).map((source) => isIn(filter, source, 'page.id')),
+    ...conditionsOn(filter, 'page.id'),
+  ];
+  return `select page.id from ${newestOf(filter, besideSource(beside), cut, entries, ` and not ${unless}`)} page
+    where ${conditions.join(' and ')} order by page.id ${cut.order} ${cutOut}`;
 }
 
 // Selected, for the reason that the values of pairs are (entriesOf).
 const cutOut = 'limit (select $3::bigint) offset (select $4::bigint)';
 
+// "offset 0" keeps a look-up from becoming a join that reads all that have the other pair.
+function isIn({ id }: PairFilter, { table, on }: Source, candidate: string): string {
+  return `exists (select from ${table} o where ${on('o')} and o.${id} = ${candidate} offset 0)`;
+}
+
 // The function is called with a value of the row that says whether it is to be: the planner may not call it first.
 function amongNewestOrAll(filter: PairFilter, cut: Cut): string {
-  const { table, id, pairs, finder, rest } = filter;
-  const { beyond, order, direction, mostSkipped } = cut;
-  const leader = pairs.map(
-    (
-      pair,
-      index,
-    ) => `when not exists (select from ${table} m where ${entriesOf(filter, 'm', pair)} and ${beyond(`m.${id}`)}
-      order by m.${id} ${order} offset ${rare} limit 1) then ${index}`,
+  const { pairs, finder, rest, beside } = filter;
+  const { order, direction, mostSkipped } = cut;
+  const sources = sourcesOf(filter);
+  const leader = sources.map(
+    (source, index) =>
+      `when not exists (select from ${newestOf(filter, source, cut, rare + 1)} e offset ${rare}) then ${index}`,
   );
   const named = `jsonb_build_object(${pairs.map(({ key, value }) => `${key}::text, ${value}::text`).join(', ')})`;
   const all = rest === undefined ? named : `${named} || jsonb_object(${rest.keys}::text[], ${rest.values}::text[])`;
   // Four entries for each record that an offset skips.
-  const newest = amongNewest(
-    filter,
-    cut,
-    secondLook + 4 * mostSkipped,
-    'exists (select from lead where leader is not null)',
-  );
+  const skipped = 4 * mostSkipped;
+  const isAsked = beside !== undefined && pairs.length === 1;
+  const looks = looksOf(beside).map((look, index) => {
+    const isLed = 'exists (select from lead where leader is not null)';
+    const unless = index === 0 ? isLed : `(${isLed} or (select count(*) from look0) >= $3::bigint)`;
+    return beside !== undefined && look === 'beside'
+      ? amongBeside(filter, beside, cut, secondAsked + skipped, unless)
+      : amongNewest(filter, cut, (isAsked ? secondAsked : secondLook) + skipped, unless);
+  });
+  const isEnough = (index: number) => `(select count(*) from look${index}) >= $3::bigint`;
+  const chosen = looks.map((_, index) => `when ${isEnough(index)} then ${index}`);
   return `with lead as materialized (select case ${leader.join(' ')} end as leader),
-      newest as materialized (${newest}),
-      judged as materialized (
-        select leader is null and (select count(*) from newest) >= $3::bigint as is_enough, leader is not null as is_led from lead)
-    (select led.id from (${pairs.map((_, index) => ledByRare(filter, cut, index)).join(' union all ')}) led
+      ${looks.map((look, index) => `look${index} as materialized (${look})`).join(', ')},
+      judged as materialized (select leader, case ${chosen.join(' ')} end as look from lead)
+    (select led.id from (${sources.map((_, index) => ledByRare(filter, cut, index)).join(' union all ')}) led
       order by led.id ${order} ${cutOut})
+    ${looks.map((_, index) => `union all select look${index}.id from look${index} where (select leader is null and look = ${index} from judged)`).join(' ')}
     union all
-    select newest.id from newest where (select is_enough from judged)
-    union all
-    select found.id from (select $3::bigint as most where (select not is_enough and not is_led from judged) offset 0) asked
+    select found.id from (select $3::bigint as most where (select leader is null and look is null from judged) offset 0) asked
       cross join lateral ${finder.name}($1, $2, ${finder.besides}, ${all}, '${direction}', $5, asked.most, $4::bigint) found (id)`;
 }
 
-// "offset 0" keeps a look-up from becoming a join that reads all that have the other pair.
-function ledByRare(filter: PairFilter, { beyond, order }: Cut, leader: number): string {
-  const { table, id, pairs } = filter;
-  const pair = pairs[leader];
-  if (pair === undefined) throw new Error(`No pair ${leader}`);
-  const lookUps = pairs
-    .filter((other) => other !== pair)
+/** In which order the newest are looked at: those that are fewer first. */
+function looksOf(beside: Beside | undefined): readonly ('pairs' | 'beside')[] {
+  if (beside === undefined) return ['pairs'];
+  return beside.isNarrow ? ['beside', 'pairs'] : ['pairs', 'beside'];
+}
+
+function ledByRare(filter: PairFilter, cut: Cut, leader: number): string {
+  const sources = sourcesOf(filter);
+  const source = sources[leader];
+  if (source === undefined) throw new Error(`No source ${leader}`);
+  const lookUps = sources
+    .filter((_, index) => index !== leader)
     .map(
-      (other, at) =>
-        `cross join lateral (select from ${table} o where ${entriesOf(filter, 'o', other)} and o.${id} = c.id offset 0) o${at}`,
+      ({ table, on }, at) =>
+        `cross join lateral (select from ${table} o where ${on('o')} and o.${filter.id} = c.id offset 0) o${at}`,
     );
-  const condition = conditionOn(filter, 'c.id');
-  return `(select c.id from (select m.${id} as id from ${table} m where ${entriesOf(filter, 'm', pair)} and ${beyond(`m.${id}`)}
-      order by m.${id} ${order} limit ${rare}) c
-    ${lookUps.join(' ')} where (select leader from lead) = ${leader}${condition === undefined ? '' : ` and ${condition}`})`;
+  const conditions = [`(select leader from lead) = ${leader}`, ...conditionsOn(filter, 'c.id')];
+  return `(select c.id from ${newestOf(filter, source, cut, rare)} c ${lookUps.join(' ')} where ${conditions.join(' and ')})`;
 }
 
-function byOnePair(filter: PairFilter, { beyond, order, most }: Cut): string {
-  const { table, id, pairs } = filter;
-  const [pair] = pairs;
-  if (pair === undefined) throw new Error('A filter by pairs needs at least one pair');
-  const condition = conditionOn(filter, `m.${id}`);
-  const also = condition === undefined ? '' : ` and ${condition}`;
-  return `select page.id from (select m.${id} as id from ${table} m where ${entriesOf(filter, 'm', pair)} and ${beyond(`m.${id}`)}${also}
-    order by m.${id} ${order} limit ${most}) page limit $3 offset $4`;
+function byOnePair(filter: PairFilter, cut: Cut): string {
+  const [source] = pairSources(filter);
+  if (source === undefined) throw new Error('A filter by pairs needs at least one pair');
+  return `select page.id from ${newestOf(filter, source, cut, cut.most)} page limit $3 offset $4`;
 }
 
-// Whatever a candidate must fulfil beside the pairs that are looked at.
-function conditionOn(filter: PairFilter, candidate: string): string | undefined {
-  const { table, id, rest, onRow, onId } = filter;
-  const conditions = [
-    ...(rest === undefined ? [] : [hasAllPairs(table, id, rest, onRow)(candidate)]),
-    ...(onId === undefined ? [] : [onId(candidate)]),
-  ];
-  return conditions.length === 0 ? undefined : conditions.join(' and ');
+// Of the pairs that are not looked at by name, a candidate must have all.
+function conditionsOn({ table, id, rest, onRow }: PairFilter, candidate: string): readonly string[] {
+  return rest === undefined ? [] : [hasAllPairs(table, id, rest, onRow)(candidate)];
 }
 
 // The conditions on a row of the pairs' table. Selected, a value tells the planner nothing: by what it knows of a rare one it would plan the

@@ -3,7 +3,7 @@ import type { Metadata } from '../domain/field-rules.ts';
 import type { Price } from '../domain/price.ts';
 import { selectList } from './columns.ts';
 import { type ListShape, type Page, type PageRequest, readPage, valuesBeforeFilters } from './page.ts';
-import { byPairs, hasAllPairs, pairArrays, splitPairs } from './pair-candidates.ts';
+import { type Beside, byPairs, hasAllPairs, pairArrays, splitPairs } from './pair-candidates.ts';
 import { priceColumns } from './prices.ts';
 
 /** What a list of prices is filtered by (interface, List rules for GET /v1/prices). */
@@ -20,18 +20,19 @@ export function listPrices(db: Db, scope: Scope, page: PageRequest, filter: Pric
 }
 
 /**
- * Of two shapes: by metadata alone the pairs lead, whose index is in the list's order, so that ten rows cost the same among ten thousand
- * prices and a million. With a product or lookup keys the prices lead, for those are few.
+ * Of two shapes: by metadata the pairs lead, whose index is in the list's order, so that ten rows cost the same among ten thousand
+ * prices and a million; with a product its newest prices lead. With lookup keys the prices lead, for those are few.
  */
 function priceListShape({ active, productId, lookupKeys, metadata }: PriceFilter): ListShape {
   const values: unknown[] = [active ? 'active' : 'archived'];
   const parameter = (value: unknown) => `$${valuesBeforeFilters + values.push(value)}`;
-  const isByPrice = productId !== undefined || lookupKeys.length > 0 || Object.keys(metadata).length === 0;
+  const isByPrice = lookupKeys.length > 0 || Object.keys(metadata).length === 0;
   const names = ['prices.list'];
   const conditions = [`r.listing = ${listing}`];
-  if (productId !== undefined) {
+  const product = productId === undefined ? undefined : parameter(productId);
+  if (product !== undefined) {
     names.push('product');
-    conditions.push(`r.product_id = ${parameter(productId)}`);
+    conditions.push(`r.product_id = ${product}`);
   }
   if (lookupKeys.length > 0) {
     names.push('keys');
@@ -48,16 +49,26 @@ function priceListShape({ active, productId, lookupKeys, metadata }: PriceFilter
     return { ...list, name: names.join('.'), where: conditions.join(' and ') };
   }
   const { joined, rest } = splitPairs(pairs);
+  const besides = product === undefined ? listing : `${listing}, ${product}`;
   const filter = {
     table: 'price_metadata',
     id: 'price_id',
     pairs: joined.map(([key, value]) => ({ key: parameter(key), value: parameter(value) })),
     onRow,
     ...(rest.length === 0 ? {} : { rest: pairArrays(rest, parameter) }),
-    finder: { name: 'find_prices_by_pairs', besides: listing },
+    ...(product === undefined ? {} : { beside: ofProduct(product) }),
+    finder: { name: product === undefined ? 'find_prices_by_pairs' : 'find_product_prices_by_pairs', besides },
   };
-  const name = `prices.list.${joined.length}${rest.length === 0 ? '' : '.more'}`;
-  return { ...list, name, ...byPairs(filter) };
+  names.push(String(joined.length), ...(rest.length === 0 ? [] : ['more']));
+  return { ...list, name: names.join('.'), ...byPairs(filter) };
 }
 
 const listing = `$${valuesBeforeFilters + 1}`;
+
+function ofProduct(product: string): Beside {
+  return {
+    table: 'prices',
+    on: (row) => `${row}.listing = ${listing} and ${row}.product_id = ${product}`,
+    isNarrow: true,
+  };
+}

@@ -146,13 +146,12 @@ function productListShape({ active, clientReferenceId, metadata }: ProductFilter
   const { joined, rest } = splitPairs(given);
   const pairs = joined.map(([key, value]) => ({ key: parameter(key), value: parameter(value) }));
   names.push(String(joined.length), ...(rest.length === 0 ? [] : ['more']));
+  const on = (row: string) => `not ${row}.pending${active === undefined ? '' : ` and ${row}.active = ${state}`}`;
   const filter = {
     ...{ table: 'product_metadata', id: 'product_id', pairs },
     ...(rest.length === 0 ? {} : { rest: pairArrays(rest, parameter) }),
-    // What a list of products is filtered by besides is not in the pairs.
-    onId: (id: string) =>
-      // Asked of each candidate: as a join it would read the account's products from its end of the list to the cursor.
-      `exists (select from products r where ${ofScope} and r.product_id = ${id} and ${conditions.join(' and ')} offset 0)`,
+    // Not in the pairs.
+    beside: { table: 'products', on, isNarrow: false },
     finder: { name: 'find_products_by_pairs', besides: state },
   };
   return { ...list, name: names.join('.'), ...byPairs(filter) };
