@@ -12,6 +12,7 @@ describe('growth', () => {
     const named = new Set([...growthCases().map(({ name }) => name), ...Object.keys(notMeasured)]);
     expect(allRoutes.map(({ id }) => id).filter((id) => !named.has(id))).toEqual([]);
     expect(named).toContain('checkout_sessions.list customer_email');
+    expect(named).toContain('products.list active metadata');
     const routes = new Set(allRoutes.map(({ id }) => id));
     expect(Object.keys(notMeasured).filter((name) => !routes.has(name.split(' ')[0] ?? ''))).toEqual([]);
   });

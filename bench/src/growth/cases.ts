@@ -140,6 +140,17 @@ const filterValues: Readonly<Record<string, (own: Own) => string>> = {
   invoice_ids: (own) => own('invoice'),
 };
 
+/** Filters that are given together, where an index for each alone reads past what only the other leaves out. */
+const givenTogether: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  'products.list': [['active', 'metadata']],
+  'prices.list': [['product', 'metadata']],
+  'promo_codes.list': [
+    ['coupon', 'active'],
+    ['customer', 'active'],
+    ['customer', 'coupon'],
+  ],
+};
+
 /** How a filter that holds others is written in a query. */
 const writtenAs: Readonly<Record<string, string>> = {
   metadata: 'metadata[shelf]',
@@ -180,11 +191,14 @@ const cursorKinds: Readonly<Record<string, IdKind>> = {
 /** Routes that are about a session that is paid, not an open one. */
 const aboutPaid = new Set(['checkout_sessions.refund', 'checkout_sessions.preview_refund']);
 
-/** Every route of the contract and every filter of every list. Throws for one that it has no example of. */
+/** Every route of the contract and every filter of every list, and filters that are given together. Throws for one that it has no example of. */
 export function growthCases(): GrowthCase[] {
   return allRoutes
     .filter(({ id }) => notMeasured[id] === undefined)
-    .flatMap((route) => [caseOf(route), ...filtersOf(route).map((filter) => filterCase(route, filter))]);
+    .flatMap((route) => {
+      const filters = [...filtersOf(route).map((filter) => [filter]), ...(givenTogether[route.id] ?? [])];
+      return [caseOf(route), ...filters.map((given) => filterCase(route, given))];
+    });
 }
 
 function filtersOf(route: Route): string[] {
@@ -199,18 +213,22 @@ function caseOf(route: Route): GrowthCase {
   return { name: route.id, connections: connectionsOf[route.id], makes, request: requestOf(route) };
 }
 
-function filterCase(route: Route, filter: string): GrowthCase {
-  const name = `${route.id} ${filter}`;
-  const kind = cursorKinds[route.id];
-  const cursor = kind === undefined ? undefined : (own: Own) => own(kind);
-  const value = filter === 'starting_after' ? cursor : (filterValues[name] ?? filterValues[filter]);
-  if (value === undefined) throw new Error(`${name} has no example value`);
-  const parameter = encodeURIComponent(writtenAs[filter] ?? filter);
-  return {
-    name,
-    makes: [],
-    request: requestOf(route, (own) => `?${parameter}=${encodeURIComponent(value(own))}`),
-  };
+function filterCase(route: Route, filters: readonly string[]): GrowthCase {
+  const query = queryOf(route, filters);
+  return { name: `${route.id} ${filters.join(' ')}`, makes: [], request: requestOf(route, query) };
+}
+
+/** The query that gives a list of this route these filters, of the records of a copy. */
+export function queryOf(route: Route, filters: readonly string[]): (own: Own) => string {
+  const given = filters.map((filter) => {
+    const kind = cursorKinds[route.id];
+    const cursor = kind === undefined ? undefined : (own: Own) => own(kind);
+    const value =
+      filter === 'starting_after' ? cursor : (filterValues[`${route.id} ${filter}`] ?? filterValues[filter]);
+    if (value === undefined) throw new Error(`${route.id} ${filter} has no example value`);
+    return { parameter: encodeURIComponent(writtenAs[filter] ?? filter), value };
+  });
+  return (own) => `?${given.map(({ parameter, value }) => `${parameter}=${encodeURIComponent(value(own))}`).join('&')}`;
 }
 
 /** The route of this id. */

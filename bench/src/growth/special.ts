@@ -1,7 +1,8 @@
 import { record, text } from '@eligo/e2e';
 import { apiClient } from '@eligo/testkit';
 import type { Installation } from '../compare/installation.ts';
-import { type GrowthCase, type GrowthRecords, type GrowthRequest, requestOf, routeOf } from './cases.ts';
+import { requestText } from '../requests.ts';
+import { type GrowthCase, type GrowthRecords, type GrowthRequest, queryOf, requestOf, routeOf } from './cases.ts';
 import { copyOf } from './multiply.ts';
 
 /** A case whose large side is one record that has much of something, and whose small side is one that has little. */
@@ -29,7 +30,10 @@ const [ofCustomer, ofProduct, ofSession] = [
 export const specialNames: readonly string[] = [
   ...['checkout_sessions.list customer', 'customers.get', 'customers.update'].map((id) => `${ofCustomer}: ${id}`),
   ...['checkout_sessions.create', 'checkout_sessions.confirm'].map((id) => `${ofCustomer}: ${id}`),
-  ...['products.get', 'products.update', 'prices.list product', 'prices.create'].map((id) => `${ofProduct}: ${id}`),
+  ...['products.get', 'products.update', 'products.update active', 'prices.list product'].map(
+    (id) => `${ofProduct}: ${id}`,
+  ),
+  ...['prices.list product metadata', 'prices.create'].map((id) => `${ofProduct}: ${id}`),
   ...['checkout_sessions.get', 'checkout_sessions.preview_refund', 'checkout_sessions.refund'].map(
     (id) => `${ofSession}: ${id}`,
   ),
@@ -51,7 +55,7 @@ export async function specialCases(
   const few = await refundedSession(installation, records, sizes.lines, 2);
   const many = await refundedSession(installation, records, sizes.lines, sizes.refunds);
   return [
-    heavy(`${ofCustomer}: checkout_sessions.list customer`, 'checkout_sessions.list', { by: 'customer' }),
+    heavy(`${ofCustomer}: checkout_sessions.list customer`, 'checkout_sessions.list', { by: ['customer'] }),
     heavy(`${ofCustomer}: customers.get`, 'customers.get'),
     heavy(`${ofCustomer}: customers.update`, 'customers.update'),
     heavy(`${ofCustomer}: checkout_sessions.create`, 'checkout_sessions.create'),
@@ -64,8 +68,14 @@ export async function specialCases(
     },
     heavy(`${ofProduct}: products.get`, 'products.get'),
     heavy(`${ofProduct}: products.update`, 'products.update'),
-    heavy(`${ofProduct}: prices.list product`, 'prices.list', { by: 'product' }),
+    heavy(`${ofProduct}: prices.list product`, 'prices.list', { by: ['product'] }),
+    heavy(`${ofProduct}: prices.list product metadata`, 'prices.list', { by: ['product', 'metadata'] }),
     heavy(`${ofProduct}: prices.create`, 'prices.create'),
+    {
+      ...{ name: `${ofProduct}: products.update active`, small: archival(lightCopy), large: archival(heavyCopy) },
+      // Changes of one product wait for each other. Behind all others: it can leave the product archived.
+      connections: 1,
+    },
     ...['checkout_sessions.get', 'checkout_sessions.preview_refund', 'checkout_sessions.refund'].map((id) => ({
       name: `${ofSession}: ${id}`,
       small: about(id, few),
@@ -83,16 +93,30 @@ const lightCopy = 2;
 function heavy(
   name: string,
   route: string,
-  { by, maker }: { by?: 'customer' | 'product'; maker?: string } = {},
+  { by, maker }: { by?: readonly string[]; maker?: string } = {},
 ): SpecialCase {
   const at = (copy: number) => {
-    const ask = (id: string, filter?: typeof by): GrowthRequest => {
-      const request = requestOf(routeOf(id), filter === undefined ? undefined : (own) => `?${filter}=${own(filter)}`);
+    const ask = (id: string, filters?: typeof by): GrowthRequest => {
+      const request = requestOf(routeOf(id), filters === undefined ? undefined : queryOf(routeOf(id), filters));
       return (given) => request({ ...given, copy });
     };
     return { makes: maker === undefined ? [] : [ask(maker)], request: ask(route, by) };
   };
   return { name, small: at(lightCopy), large: at(heavyCopy) };
+}
+
+/** Archives the product of a copy, and puts it up for sale again with the next request. */
+function archival(copy: number): SpecialCase['small'] {
+  let active = true;
+  return {
+    makes: [],
+    request: ({ records }) => {
+      active = !active;
+      const path = `/v1/products/${copyOf(records.own.product ?? '', copy)}`;
+      const content = { body: { product: { active } }, idempotencyKey: crypto.randomUUID() };
+      return requestText(routeOf('products.update').method, path, records.apiKey, content);
+    },
+  };
 }
 
 function about(route: string, id: string): SpecialCase['small'] {
