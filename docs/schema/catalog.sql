@@ -346,7 +346,7 @@ CASE
     ELSE 'archived'::text
 END) stored not null,
   constraint prices_pkey PRIMARY KEY (account_id, test_mode, price_id),
-  constraint prices_product FOREIGN KEY (account_id, test_mode, product_id, product_active, product_eligibility_key) REFERENCES products(account_id, test_mode, product_id, active, eligibility_key) ON UPDATE CASCADE,
+  constraint prices_of_product FOREIGN KEY (account_id, test_mode, product_id) REFERENCES products(account_id, test_mode, product_id),
   constraint prices_amount_range CHECK (((unit_amount_cents >= 0) AND (unit_amount_cents <= '9007199254740991'::bigint))),
   constraint prices_class CHECK ((hsa_fsa_eligibility = ANY (ARRAY['not_eligible'::text, 'auto_substantiation'::text, 'private_label'::text, 'letter_of_medical_necessity'::text, 'prescription'::text, 'vision'::text, 'service'::text]))),
   constraint prices_interval CHECK ((recurring_interval = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'year'::text]))),
@@ -366,9 +366,9 @@ create policy sibling_price_read on prices for select to eligo_finder
 CREATE INDEX prices_by_product ON catalog.prices USING btree (account_id, test_mode, product_id, listing, price_id);
 CREATE INDEX prices_listed ON catalog.prices USING btree (account_id, test_mode, listing, price_id);
 CREATE UNIQUE INDEX prices_lookup_key ON catalog.prices USING btree (account_id, test_mode, lookup_key) WHERE (lookup_key IS NOT NULL);
-CREATE INDEX prices_metadata_tokens ON catalog.prices USING gin (metadata_tokens(account_id, test_mode, listing, metadata)) WITH (fastupdate=off) WHERE (metadata <> '{}'::jsonb);
 CREATE INDEX prices_own_by_product ON catalog.prices USING btree (account_id, test_mode, product_id, price_id) WHERE ((listing = 'active'::text) AND (NOT inline));
 CREATE INDEX prices_pending ON catalog.prices USING btree (created_at) WHERE (pending AND inline);
+CREATE INDEX prices_tokens ON catalog.prices USING gin (price_tokens(account_id, test_mode, listing, product_id, metadata)) WITH (fastupdate=off) WHERE (metadata <> '{}'::jsonb);
 CREATE TRIGGER prices_deleted_pending BEFORE DELETE ON catalog.prices FOR EACH ROW WHEN ((NOT old.pending)) EXECUTE FUNCTION refuse_unless_pending();
 CREATE TRIGGER prices_immutable BEFORE UPDATE ON catalog.prices FOR EACH ROW WHEN ((((((((old.unit_amount_cents IS DISTINCT FROM new.unit_amount_cents) OR (old.recurring_interval IS DISTINCT FROM new.recurring_interval)) OR (old.recurring_interval_count IS DISTINCT FROM new.recurring_interval_count)) OR (old.trial_period_days IS DISTINCT FROM new.trial_period_days)) OR (old.product_id IS DISTINCT FROM new.product_id)) OR (old.created_at IS DISTINCT FROM new.created_at)) OR (old.inline IS DISTINCT FROM new.inline))) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER prices_metadata_added AFTER INSERT ON catalog.prices REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION price_metadata_added();
@@ -469,7 +469,6 @@ create table products (
   updated_at timestamp(3) with time zone not null,
   eligibility_key text collate "C" generated always as (COALESCE(hsa_fsa_eligibility, ''::text)) stored not null,
   constraint products_pkey PRIMARY KEY (account_id, test_mode, product_id),
-  constraint products_as_prices_see_them UNIQUE (account_id, test_mode, product_id, active, eligibility_key),
   constraint products_class CHECK ((hsa_fsa_eligibility = ANY (ARRAY['not_eligible'::text, 'auto_substantiation'::text, 'private_label'::text, 'letter_of_medical_necessity'::text, 'prescription'::text, 'vision'::text, 'service'::text]))),
   constraint products_client_reference_length CHECK ((char_length(client_reference_id) <= 500)),
   constraint products_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text)),
@@ -484,11 +483,12 @@ create policy pair_finder_read on products for select to eligo_finder
 CREATE INDEX products_by_active ON catalog.products USING btree (account_id, test_mode, pending, active, product_id);
 CREATE INDEX products_by_client_reference ON catalog.products USING btree (account_id, test_mode, client_reference_id, product_id) WHERE (client_reference_id IS NOT NULL);
 CREATE INDEX products_listed ON catalog.products USING btree (account_id, test_mode, pending, product_id);
-CREATE INDEX products_metadata_tokens ON catalog.products USING gin (metadata_tokens(account_id, test_mode, ''::text, metadata)) WITH (fastupdate=off) WHERE (metadata <> '{}'::jsonb);
+CREATE INDEX products_tokens ON catalog.products USING gin (product_tokens(account_id, test_mode, pending, active, metadata)) WITH (fastupdate=off) WHERE (metadata <> '{}'::jsonb);
 CREATE TRIGGER products_deleted_pending BEFORE DELETE ON catalog.products FOR EACH ROW WHEN ((NOT old.pending)) EXECUTE FUNCTION refuse_unless_pending();
 CREATE TRIGGER products_metadata_added AFTER INSERT ON catalog.products REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION product_metadata_added();
 CREATE TRIGGER products_metadata_changed AFTER UPDATE ON catalog.products REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION product_metadata_changed();
 CREATE TRIGGER products_metadata_removed AFTER DELETE ON catalog.products REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION product_metadata_removed();
+CREATE TRIGGER products_state_changed AFTER UPDATE ON catalog.products FOR EACH ROW WHEN (((old.active IS DISTINCT FROM new.active) OR (old.eligibility_key IS DISTINCT FROM new.eligibility_key))) EXECUTE FUNCTION product_state_changed();
 grant delete, insert, select, update on products to eligo_catalog;
 grant select on products to eligo_finder;
 
@@ -520,8 +520,9 @@ create policy account_scope on promo_codes for all to public
 CREATE UNIQUE INDEX promo_codes_active_code ON catalog.promo_codes USING btree (account_id, test_mode, code_key) WHERE active;
 CREATE INDEX promo_codes_by_active ON catalog.promo_codes USING btree (account_id, test_mode, active, promo_code_id);
 CREATE INDEX promo_codes_by_code ON catalog.promo_codes USING btree (account_id, test_mode, code_key, promo_code_id);
-CREATE INDEX promo_codes_by_coupon ON catalog.promo_codes USING btree (account_id, test_mode, coupon_id, promo_code_id);
-CREATE INDEX promo_codes_by_customer ON catalog.promo_codes USING btree (account_id, test_mode, customer_id, promo_code_id) WHERE (customer_id IS NOT NULL);
+CREATE INDEX promo_codes_by_coupon_state ON catalog.promo_codes USING btree (account_id, test_mode, coupon_id, active, promo_code_id);
+CREATE INDEX promo_codes_by_customer_coupon ON catalog.promo_codes USING btree (account_id, test_mode, customer_id, coupon_id, active, promo_code_id) WHERE (customer_id IS NOT NULL);
+CREATE INDEX promo_codes_by_customer_state ON catalog.promo_codes USING btree (account_id, test_mode, customer_id, active, promo_code_id) WHERE (customer_id IS NOT NULL);
 CREATE TRIGGER promo_codes_immutable BEFORE UPDATE ON catalog.promo_codes FOR EACH ROW WHEN ((((((((old.code IS DISTINCT FROM new.code) OR (old.code_key IS DISTINCT FROM new.code_key)) OR (old.coupon_id IS DISTINCT FROM new.coupon_id)) OR (old.customer_id IS DISTINCT FROM new.customer_id)) OR (old.max_redemptions IS DISTINCT FROM new.max_redemptions)) OR (old.expires_at IS DISTINCT FROM new.expires_at)) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION refuse_change();
 grant insert, select, update on promo_codes to eligo_catalog;
 
@@ -545,6 +546,22 @@ create policy account_scope on redemptions for all to public
 CREATE TRIGGER redemptions_immutable BEFORE UPDATE ON catalog.redemptions FOR EACH ROW WHEN ((((old.coupon_ids IS DISTINCT FROM new.coupon_ids) OR (old.promo_code_ids IS DISTINCT FROM new.promo_code_ids)) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER redemptions_moves BEFORE UPDATE ON catalog.redemptions FOR EACH ROW WHEN (((old.state <> 'reserved'::text) AND (old.state <> new.state))) EXECUTE FUNCTION refuse_redemption_move();
 grant insert, select, update on redemptions to eligo_catalog;
+
+create table relistings (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  product_id text collate "C" not null,
+  after_price_id text collate "C" default ''::text not null,
+  constraint relistings_pkey PRIMARY KEY (account_id, test_mode, product_id)
+);
+alter table relistings enable row level security;
+alter table relistings force row level security;
+create policy account_scope on relistings for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+create policy relisting_read on relistings for select to eligo_finder
+  using (true);
+grant delete, insert, select, update on relistings to eligo_catalog;
+grant select on relistings to eligo_finder;
 
 create table shipping_rates (
   account_id text collate "C" not null,
@@ -605,18 +622,45 @@ CREATE OR REPLACE FUNCTION catalog.find_prices_by_pairs(in_account text, in_mode
  SET enable_indexscan TO 'off'
 AS $function$
     with found as materialized (
-      select p.account_id, p.test_mode, p.listing, p.price_id from prices p
-      where metadata_tokens(p.account_id, p.test_mode, p.listing, p.metadata) @> metadata_tokens($1, $2, $3, $4) and p.metadata @> $4
-        and p.metadata <> '{}')
+      select p.account_id, p.test_mode, p.listing, p.product_id, p.price_id from prices p
+      where price_tokens(p.account_id, p.test_mode, p.listing, p.product_id, p.metadata) @> metadata_tokens($1, $2, $3, $4)
+        and p.metadata @> $4 and p.metadata <> '{}')
     select f.price_id from found f
     where f.account_id = $1 and f.test_mode = $2 and f.listing = $3 and $1 = current_setting('eligo.account_id', true)
       and $2 = nullif(current_setting('eligo.test_mode', true), '')::boolean
+      and exists (select from products o where o.account_id = f.account_id and o.test_mode = f.test_mode and o.product_id = f.product_id
+        and o.active offset 0)
       and case $5 when 'after' then f.price_id < $6 when 'before' then f.price_id > $6 else true end
     order by case when $5 = 'before' then f.price_id end, f.price_id desc
     limit $7 offset $8
   $function$;
 alter function find_prices_by_pairs(in_account text, in_mode boolean, wanted_listing text, pairs jsonb, direction text, bound text, most bigint, skipped bigint) owner to eligo_finder;
 grant execute on function find_prices_by_pairs(in_account text, in_mode boolean, wanted_listing text, pairs jsonb, direction text, bound text, most bigint, skipped bigint) to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.find_product_prices_by_pairs(in_account text, in_mode boolean, wanted_listing text, of_product text, pairs jsonb, direction text, bound text, most bigint, skipped bigint)
+ RETURNS SETOF text
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'catalog', 'pg_temp'
+ SET max_parallel_workers_per_gather TO '0'
+ SET enable_seqscan TO 'off'
+ SET enable_indexscan TO 'off'
+AS $function$
+    with found as materialized (
+      select p.account_id, p.test_mode, p.listing, p.product_id, p.price_id from prices p
+      where price_tokens(p.account_id, p.test_mode, p.listing, p.product_id, p.metadata) @> price_tokens($1, $2, $3, $4, $5)
+        and p.metadata @> $5 and p.metadata <> '{}')
+    select f.price_id from found f
+    where f.account_id = $1 and f.test_mode = $2 and f.listing = $3 and f.product_id = $4
+      and $1 = current_setting('eligo.account_id', true) and $2 = nullif(current_setting('eligo.test_mode', true), '')::boolean
+      and exists (select from products o where o.account_id = f.account_id and o.test_mode = f.test_mode and o.product_id = f.product_id
+        and o.active offset 0)
+      and case $6 when 'after' then f.price_id < $7 when 'before' then f.price_id > $7 else true end
+    order by case when $6 = 'before' then f.price_id end, f.price_id desc
+    limit $8 offset $9
+  $function$;
+alter function find_product_prices_by_pairs(in_account text, in_mode boolean, wanted_listing text, of_product text, pairs jsonb, direction text, bound text, most bigint, skipped bigint) owner to eligo_finder;
+grant execute on function find_product_prices_by_pairs(in_account text, in_mode boolean, wanted_listing text, of_product text, pairs jsonb, direction text, bound text, most bigint, skipped bigint) to eligo_catalog;
 
 CREATE OR REPLACE FUNCTION catalog.find_products_by_pairs(in_account text, in_mode boolean, wanted_active boolean, pairs jsonb, direction text, bound text, most bigint, skipped bigint)
  RETURNS SETOF text
@@ -629,8 +673,11 @@ CREATE OR REPLACE FUNCTION catalog.find_products_by_pairs(in_account text, in_mo
 AS $function$
     with found as materialized (
       select p.account_id, p.test_mode, p.active, p.pending, p.product_id from products p
-      where metadata_tokens(p.account_id, p.test_mode, '', p.metadata) @> metadata_tokens($1, $2, '', $4) and p.metadata @> $4
-        and p.metadata <> '{}')
+      where (product_tokens(p.account_id, p.test_mode, p.pending, p.active, p.metadata)
+            @> product_tokens($1, $2, false, coalesce($3, true), $4)
+          or product_tokens(p.account_id, p.test_mode, p.pending, p.active, p.metadata)
+            @> product_tokens($1, $2, false, coalesce($3, false), $4))
+        and p.metadata @> $4 and p.metadata <> '{}')
     select f.product_id from found f
     where f.account_id = $1 and f.test_mode = $2 and not f.pending and ($3::boolean is null or f.active = $3)
       and $1 = current_setting('eligo.account_id', true) and $2 = nullif(current_setting('eligo.test_mode', true), '')::boolean
@@ -640,6 +687,17 @@ AS $function$
   $function$;
 alter function find_products_by_pairs(in_account text, in_mode boolean, wanted_active boolean, pairs jsonb, direction text, bound text, most bigint, skipped bigint) owner to eligo_finder;
 grant execute on function find_products_by_pairs(in_account text, in_mode boolean, wanted_active boolean, pairs jsonb, direction text, bound text, most bigint, skipped bigint) to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.find_relistings(most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, product_id text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'catalog', 'pg_temp'
+AS $function$
+    select r.account_id, r.test_mode, r.product_id from relistings r order by r.account_id, r.test_mode, r.product_id limit most
+  $function$;
+alter function find_relistings(most integer) owner to eligo_finder;
+grant execute on function find_relistings(most integer) to eligo_catalog;
 
 CREATE OR REPLACE FUNCTION catalog.find_sibling_price(siblings text[], in_test_mode boolean, wanted text)
  RETURNS text
@@ -721,16 +779,19 @@ CREATE OR REPLACE FUNCTION catalog.price_metadata_changed()
  LANGUAGE plpgsql
  SET search_path TO 'catalog', 'pg_temp'
 AS $function$
+declare gone record;
 begin
-  delete from price_metadata m using (
+  for gone in
     select b.account_id, b.test_mode, pair.key, pair.value, b.listing, b.price_id
     from before b cross join lateral jsonb_each_text(b.metadata) pair where b.metadata <> '{}'
     except
     select a.account_id, a.test_mode, pair.key, pair.value, a.listing, a.price_id
     from after a cross join lateral jsonb_each_text(a.metadata) pair where a.metadata <> '{}'
-  ) gone
-  where m.account_id = gone.account_id and m.test_mode = gone.test_mode and m.key = gone.key and m.value = gone.value
-    and m.listing = gone.listing and m.price_id = gone.price_id;
+  loop
+    delete from price_metadata m
+    where m.account_id = gone.account_id and m.test_mode = gone.test_mode and m.key = gone.key and m.value = gone.value
+      and m.listing = gone.listing and m.price_id = gone.price_id;
+  end loop;
   insert into price_metadata (account_id, test_mode, key, value, listing, price_id)
   select a.account_id, a.test_mode, pair.key, pair.value, a.listing, a.price_id
   from after a cross join lateral jsonb_each_text(a.metadata) pair where a.metadata <> '{}'
@@ -756,6 +817,15 @@ end $function$;
 alter function price_metadata_removed() owner to eligo_owner;
 grant execute on function price_metadata_removed() to eligo_catalog;
 
+CREATE OR REPLACE FUNCTION catalog.price_tokens(account_id text, test_mode boolean, listing text, product_id text, metadata jsonb)
+ RETURNS bigint[]
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN array_append(metadata_tokens(account_id, test_mode, listing, metadata), hashtextextended(((((account_id || CASE WHEN test_mode THEN ' test '::text ELSE ' live '::text END) || listing) || ' of '::text) || product_id), (0)::bigint));
+alter function price_tokens(account_id text, test_mode boolean, listing text, product_id text, metadata jsonb) owner to eligo_owner;
+grant execute on function price_tokens(account_id text, test_mode boolean, listing text, product_id text, metadata jsonb) to eligo_catalog;
+grant execute on function price_tokens(account_id text, test_mode boolean, listing text, product_id text, metadata jsonb) to eligo_finder;
+
 CREATE OR REPLACE FUNCTION catalog.product_metadata_added()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -776,16 +846,19 @@ CREATE OR REPLACE FUNCTION catalog.product_metadata_changed()
  LANGUAGE plpgsql
  SET search_path TO 'catalog', 'pg_temp'
 AS $function$
+declare gone record;
 begin
-  delete from product_metadata m using (
+  for gone in
     select b.account_id, b.test_mode, pair.key, pair.value, b.product_id
     from before b cross join lateral jsonb_each_text(b.metadata) pair where b.metadata <> '{}'
     except
     select a.account_id, a.test_mode, pair.key, pair.value, a.product_id
     from after a cross join lateral jsonb_each_text(a.metadata) pair where a.metadata <> '{}'
-  ) gone
-  where m.account_id = gone.account_id and m.test_mode = gone.test_mode and m.key = gone.key and m.value = gone.value
-    and m.product_id = gone.product_id;
+  loop
+    delete from product_metadata m
+    where m.account_id = gone.account_id and m.test_mode = gone.test_mode and m.key = gone.key and m.value = gone.value
+      and m.product_id = gone.product_id;
+  end loop;
   insert into product_metadata (account_id, test_mode, key, value, product_id)
   select a.account_id, a.test_mode, pair.key, pair.value, a.product_id
   from after a cross join lateral jsonb_each_text(a.metadata) pair where a.metadata <> '{}'
@@ -809,6 +882,37 @@ begin
 end $function$;
 alter function product_metadata_removed() owner to eligo_owner;
 grant execute on function product_metadata_removed() to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.product_state_changed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'catalog', 'pg_temp'
+AS $function$
+begin
+  if exists (select from prices p where p.account_id = new.account_id and p.test_mode = new.test_mode and p.product_id = new.product_id
+      offset 500 limit 1) then
+    if new.active <> old.active then
+      insert into relistings (account_id, test_mode, product_id) values (new.account_id, new.test_mode, new.product_id)
+        on conflict (account_id, test_mode, product_id) do update set after_price_id = '';
+    end if;
+  else
+    update prices p set product_active = new.active, product_eligibility_key = new.eligibility_key
+    where p.account_id = new.account_id and p.test_mode = new.test_mode and p.product_id = new.product_id
+      and (p.product_active, p.product_eligibility_key) is distinct from (new.active, new.eligibility_key);
+  end if;
+  return null;
+end $function$;
+alter function product_state_changed() owner to eligo_owner;
+grant execute on function product_state_changed() to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.product_tokens(account_id text, test_mode boolean, pending boolean, active boolean, metadata jsonb)
+ RETURNS bigint[]
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN metadata_tokens(account_id, test_mode, CASE WHEN pending THEN 'pending'::text WHEN active THEN 'active'::text ELSE 'archived'::text END, metadata);
+alter function product_tokens(account_id text, test_mode boolean, pending boolean, active boolean, metadata jsonb) owner to eligo_owner;
+grant execute on function product_tokens(account_id text, test_mode boolean, pending boolean, active boolean, metadata jsonb) to eligo_catalog;
+grant execute on function product_tokens(account_id text, test_mode boolean, pending boolean, active boolean, metadata jsonb) to eligo_finder;
 
 CREATE OR REPLACE FUNCTION catalog.prune_events(outbox_days integer, inbox_days integer, batch integer)
  RETURNS bigint
