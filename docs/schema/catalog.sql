@@ -346,7 +346,7 @@ CASE
     ELSE 'archived'::text
 END) stored not null,
   constraint prices_pkey PRIMARY KEY (account_id, test_mode, price_id),
-  constraint prices_of_product FOREIGN KEY (account_id, test_mode, product_id) REFERENCES products(account_id, test_mode, product_id),
+  constraint prices_product FOREIGN KEY (account_id, test_mode, product_id, product_active, product_eligibility_key) REFERENCES products(account_id, test_mode, product_id, active, eligibility_key) ON UPDATE CASCADE,
   constraint prices_amount_range CHECK (((unit_amount_cents >= 0) AND (unit_amount_cents <= '9007199254740991'::bigint))),
   constraint prices_class CHECK ((hsa_fsa_eligibility = ANY (ARRAY['not_eligible'::text, 'auto_substantiation'::text, 'private_label'::text, 'letter_of_medical_necessity'::text, 'prescription'::text, 'vision'::text, 'service'::text]))),
   constraint prices_interval CHECK ((recurring_interval = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'year'::text]))),
@@ -469,6 +469,7 @@ create table products (
   updated_at timestamp(3) with time zone not null,
   eligibility_key text collate "C" generated always as (COALESCE(hsa_fsa_eligibility, ''::text)) stored not null,
   constraint products_pkey PRIMARY KEY (account_id, test_mode, product_id),
+  constraint products_as_prices_see_them UNIQUE (account_id, test_mode, product_id, active, eligibility_key),
   constraint products_class CHECK ((hsa_fsa_eligibility = ANY (ARRAY['not_eligible'::text, 'auto_substantiation'::text, 'private_label'::text, 'letter_of_medical_necessity'::text, 'prescription'::text, 'vision'::text, 'service'::text]))),
   constraint products_client_reference_length CHECK ((char_length(client_reference_id) <= 500)),
   constraint products_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text)),
@@ -488,7 +489,6 @@ CREATE TRIGGER products_deleted_pending BEFORE DELETE ON catalog.products FOR EA
 CREATE TRIGGER products_metadata_added AFTER INSERT ON catalog.products REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION product_metadata_added();
 CREATE TRIGGER products_metadata_changed AFTER UPDATE ON catalog.products REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION product_metadata_changed();
 CREATE TRIGGER products_metadata_removed AFTER DELETE ON catalog.products REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION product_metadata_removed();
-CREATE TRIGGER products_state_changed AFTER UPDATE ON catalog.products FOR EACH ROW WHEN (((old.active IS DISTINCT FROM new.active) OR (old.eligibility_key IS DISTINCT FROM new.eligibility_key))) EXECUTE FUNCTION product_state_changed();
 grant delete, insert, select, update on products to eligo_catalog;
 grant select on products to eligo_finder;
 
@@ -546,22 +546,6 @@ create policy account_scope on redemptions for all to public
 CREATE TRIGGER redemptions_immutable BEFORE UPDATE ON catalog.redemptions FOR EACH ROW WHEN ((((old.coupon_ids IS DISTINCT FROM new.coupon_ids) OR (old.promo_code_ids IS DISTINCT FROM new.promo_code_ids)) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER redemptions_moves BEFORE UPDATE ON catalog.redemptions FOR EACH ROW WHEN (((old.state <> 'reserved'::text) AND (old.state <> new.state))) EXECUTE FUNCTION refuse_redemption_move();
 grant insert, select, update on redemptions to eligo_catalog;
-
-create table relistings (
-  account_id text collate "C" not null,
-  test_mode boolean not null,
-  product_id text collate "C" not null,
-  after_price_id text collate "C" default ''::text not null,
-  constraint relistings_pkey PRIMARY KEY (account_id, test_mode, product_id)
-);
-alter table relistings enable row level security;
-alter table relistings force row level security;
-create policy account_scope on relistings for all to public
-  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
-create policy relisting_read on relistings for select to eligo_finder
-  using (true);
-grant delete, insert, select, update on relistings to eligo_catalog;
-grant select on relistings to eligo_finder;
 
 create table shipping_rates (
   account_id text collate "C" not null,
@@ -622,14 +606,12 @@ CREATE OR REPLACE FUNCTION catalog.find_prices_by_pairs(in_account text, in_mode
  SET enable_indexscan TO 'off'
 AS $function$
     with found as materialized (
-      select p.account_id, p.test_mode, p.listing, p.product_id, p.price_id from prices p
+      select p.account_id, p.test_mode, p.listing, p.price_id from prices p
       where price_tokens(p.account_id, p.test_mode, p.listing, p.product_id, p.metadata) @> metadata_tokens($1, $2, $3, $4)
         and p.metadata @> $4 and p.metadata <> '{}')
     select f.price_id from found f
     where f.account_id = $1 and f.test_mode = $2 and f.listing = $3 and $1 = current_setting('eligo.account_id', true)
       and $2 = nullif(current_setting('eligo.test_mode', true), '')::boolean
-      and exists (select from products o where o.account_id = f.account_id and o.test_mode = f.test_mode and o.product_id = f.product_id
-        and o.active offset 0)
       and case $5 when 'after' then f.price_id < $6 when 'before' then f.price_id > $6 else true end
     order by case when $5 = 'before' then f.price_id end, f.price_id desc
     limit $7 offset $8
@@ -653,8 +635,6 @@ AS $function$
     select f.price_id from found f
     where f.account_id = $1 and f.test_mode = $2 and f.listing = $3 and f.product_id = $4
       and $1 = current_setting('eligo.account_id', true) and $2 = nullif(current_setting('eligo.test_mode', true), '')::boolean
-      and exists (select from products o where o.account_id = f.account_id and o.test_mode = f.test_mode and o.product_id = f.product_id
-        and o.active offset 0)
       and case $6 when 'after' then f.price_id < $7 when 'before' then f.price_id > $7 else true end
     order by case when $6 = 'before' then f.price_id end, f.price_id desc
     limit $8 offset $9
@@ -687,17 +667,6 @@ AS $function$
   $function$;
 alter function find_products_by_pairs(in_account text, in_mode boolean, wanted_active boolean, pairs jsonb, direction text, bound text, most bigint, skipped bigint) owner to eligo_finder;
 grant execute on function find_products_by_pairs(in_account text, in_mode boolean, wanted_active boolean, pairs jsonb, direction text, bound text, most bigint, skipped bigint) to eligo_catalog;
-
-CREATE OR REPLACE FUNCTION catalog.find_relistings(most integer)
- RETURNS TABLE(account_id text, test_mode boolean, product_id text)
- LANGUAGE sql
- STABLE SECURITY DEFINER
- SET search_path TO 'catalog', 'pg_temp'
-AS $function$
-    select r.account_id, r.test_mode, r.product_id from relistings r order by r.account_id, r.test_mode, r.product_id limit most
-  $function$;
-alter function find_relistings(most integer) owner to eligo_finder;
-grant execute on function find_relistings(most integer) to eligo_catalog;
 
 CREATE OR REPLACE FUNCTION catalog.find_sibling_price(siblings text[], in_test_mode boolean, wanted text)
  RETURNS text
@@ -882,28 +851,6 @@ begin
 end $function$;
 alter function product_metadata_removed() owner to eligo_owner;
 grant execute on function product_metadata_removed() to eligo_catalog;
-
-CREATE OR REPLACE FUNCTION catalog.product_state_changed()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'catalog', 'pg_temp'
-AS $function$
-begin
-  if exists (select from prices p where p.account_id = new.account_id and p.test_mode = new.test_mode and p.product_id = new.product_id
-      offset 500 limit 1) then
-    if new.active <> old.active then
-      insert into relistings (account_id, test_mode, product_id) values (new.account_id, new.test_mode, new.product_id)
-        on conflict (account_id, test_mode, product_id) do update set after_price_id = '';
-    end if;
-  else
-    update prices p set product_active = new.active, product_eligibility_key = new.eligibility_key
-    where p.account_id = new.account_id and p.test_mode = new.test_mode and p.product_id = new.product_id
-      and (p.product_active, p.product_eligibility_key) is distinct from (new.active, new.eligibility_key);
-  end if;
-  return null;
-end $function$;
-alter function product_state_changed() owner to eligo_owner;
-grant execute on function product_state_changed() to eligo_catalog;
 
 CREATE OR REPLACE FUNCTION catalog.product_tokens(account_id text, test_mode boolean, pending boolean, active boolean, metadata jsonb)
  RETURNS bigint[]

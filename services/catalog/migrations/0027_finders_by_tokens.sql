@@ -1,5 +1,4 @@
--- The finders search the indexes that have the product and the state. A process of the release before calls the same functions. A price's
--- product is asked whether it is for sale, since the listing follows it (migrations/0029); "offset 0" keeps that a look-up of each.
+-- The finders search the indexes that have the product and the state. A process of the release before calls the same functions.
 
 create or replace function find_prices_by_pairs(
     in_account text, in_mode boolean, wanted_listing text, pairs jsonb, direction text, bound text, most bigint, skipped bigint)
@@ -7,14 +6,12 @@ create or replace function find_prices_by_pairs(
   set search_path = :"schema", pg_temp set max_parallel_workers_per_gather = 0 set enable_seqscan = off set enable_indexscan = off
   as $$
     with found as materialized (
-      select p.account_id, p.test_mode, p.listing, p.product_id, p.price_id from prices p
+      select p.account_id, p.test_mode, p.listing, p.price_id from prices p
       where price_tokens(p.account_id, p.test_mode, p.listing, p.product_id, p.metadata) @> metadata_tokens($1, $2, $3, $4)
         and p.metadata @> $4 and p.metadata <> '{}')
     select f.price_id from found f
     where f.account_id = $1 and f.test_mode = $2 and f.listing = $3 and $1 = current_setting('eligo.account_id', true)
       and $2 = nullif(current_setting('eligo.test_mode', true), '')::boolean
-      and exists (select from products o where o.account_id = f.account_id and o.test_mode = f.test_mode and o.product_id = f.product_id
-        and o.active offset 0)
       and case $5 when 'after' then f.price_id < $6 when 'before' then f.price_id > $6 else true end
     order by case when $5 = 'before' then f.price_id end, f.price_id desc
     limit $7 offset $8
@@ -32,8 +29,6 @@ create function find_product_prices_by_pairs(
     select f.price_id from found f
     where f.account_id = $1 and f.test_mode = $2 and f.listing = $3 and f.product_id = $4
       and $1 = current_setting('eligo.account_id', true) and $2 = nullif(current_setting('eligo.test_mode', true), '')::boolean
-      and exists (select from products o where o.account_id = f.account_id and o.test_mode = f.test_mode and o.product_id = f.product_id
-        and o.active offset 0)
       and case $6 when 'after' then f.price_id < $7 when 'before' then f.price_id > $7 else true end
     order by case when $6 = 'before' then f.price_id end, f.price_id desc
     limit $8 offset $9

@@ -2,7 +2,6 @@ import { eventsMigrations } from '@eligo/events';
 import { migrationSource } from '@eligo/postgres';
 import { operatorMigrations, type ServiceComposition } from '@eligo/service';
 import { openContext } from './context.ts';
-import { relistPrices } from './jobs/relist-prices.ts';
 import { removeAbandonedInline } from './jobs/remove-abandoned-inline.ts';
 import { catalogHandlers } from './rpc/handlers.ts';
 
@@ -16,6 +15,6 @@ export const catalogService: ServiceComposition = {
   ],
   build(parts) {
     const context = openContext(parts);
-    return { handlers: catalogHandlers(context), jobs: [relistPrices(context), removeAbandonedInline(context)] };
+    return { handlers: catalogHandlers(context), jobs: [removeAbandonedInline(context)] };
   },
 };

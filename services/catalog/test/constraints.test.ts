@@ -141,12 +141,10 @@ describe('a reference', () => {
     await expect(copy).rejects.toThrow(new RegExp(`violates foreign key constraint "${constraint}"`));
   });
 
-  it('prices_of_product names what there is', async () => {
-    // The trigger that keeps a price's product is not asked.
-    const other = on.place.admin(
-      "alter table catalog.prices disable trigger prices_immutable; update catalog.prices set product_id = 'nobody'",
-    );
-    await expect(other).rejects.toThrow(/violates foreign key constraint "prices_of_product"/);
+  it('from a price holds the state of its product, too', async () => {
+    for (const change of ['product_active = not product_active', "product_eligibility_key = 'vision'"]) {
+      await expect(on.place.admin(`update catalog.prices set ${change}`)).rejects.toThrow(/prices_product/);
+    }
   });
 });
 

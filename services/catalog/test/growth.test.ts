@@ -1,4 +1,3 @@
-import { withTx } from '@eligo/postgres';
 import {
   growths,
   probeStatements,
@@ -10,7 +9,6 @@ import {
   vacuumDeleted,
 } from '@eligo/testkit';
 import { beforeAll, expect, test } from 'vitest';
-import { relistBatch } from '../src/actions/relist-prices.ts';
 import { catalogService } from '../src/service.ts';
 import { findAbandonedCoupons } from '../src/store/abandoned-coupons.ts';
 import { findAbandonedLines } from '../src/store/abandoned-lines.ts';
@@ -18,7 +16,7 @@ import { findCartRecords, findPricesForProducts } from '../src/store/carts.ts';
 import { listComponents } from '../src/store/components.ts';
 import { listCoupons } from '../src/store/coupons.ts';
 import { listPrices } from '../src/store/price-list.ts';
-import { listProducts, lockProduct, updateProduct } from '../src/store/products.ts';
+import { listProducts } from '../src/store/products.ts';
 import { listPromoCodes } from '../src/store/promo-codes.ts';
 import { listShippingRates } from '../src/store/shipping-rates.ts';
 import { couponOfMany, customerOfMany, ofManyPrices, seedCatalog, soldInCarts } from './growth-seed.ts';
@@ -103,14 +101,6 @@ async function run(place: TestDatabase): Promise<void> {
   await findPricesForProducts(database, scope, [...ids('fprod'), soldInCarts]);
   await findAbandonedCoupons(database, new Date(), 10);
   await findAbandonedLines(database, new Date(), 10);
-  // A product of many prices is archived, and the first of its prices are hidden.
-  await withTx(database, scope, async (tx) => {
-    const product = await lockProduct(tx, scope, soldInCarts);
-    if (product === undefined) throw new Error('The product of many prices is not there');
-    await updateProduct(tx, scope, soldInCarts, { ...product, active: false }, new Date());
-  });
-  const isMore = await relistBatch({ database }, { ...scope, productId: soldInCarts });
-  if (!isMore) throw new Error('The product has few prices');
   refused = await probeStatements(place, 'catalog', ofAccounts);
   // While all of the account's are for sale, as often as a connection needs to keep its plan.
   const tables = ['products', 'promo_codes', 'shipping_rates'].map((table) => `catalog.${table}`);

@@ -74,7 +74,7 @@ describe('row-level security', () => {
     ]);
   });
 
-  it('has seven named policies beside the account’s own', async () => {
+  it('has six named policies beside the account’s own', async () => {
     const rows = await on.place.admin<{ policy: string }>(
       `select tablename || ': ' || policyname || ' to ' || array_to_string(roles, ',') as policy from pg_policies
        where schemaname = 'catalog' and policyname <> 'account_scope' order by 1`,
@@ -86,7 +86,6 @@ describe('row-level security', () => {
       'inline_lines: abandoned_line_read to eligo_finder',
       'prices: sibling_price_read to eligo_finder',
       'products: pair_finder_read to eligo_finder',
-      'relistings: relisting_read to eligo_finder',
     ]);
   });
 

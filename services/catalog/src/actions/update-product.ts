@@ -1,13 +1,11 @@
 import { append } from '@eligo/events';
 import { Failure } from '@eligo/failures';
 import { withTx } from '@eligo/postgres';
-import { wakeJobAfterCommit } from '@eligo/service';
 import type { Asker, Context } from '../context.ts';
 import { changedProductFields, type Product, type ProductChange } from '../domain/product.ts';
 import { productMessage } from '../messages/records.ts';
 import { lockProduct, updateProduct as update } from '../store/products.ts';
 import { checkComponents } from './check-components.ts';
-import { relistPricesJob } from './relist-prices.ts';
 
 /** Changes what is supplied. Archiving takes the product's prices out of every list at once. */
 export function updateProduct(
@@ -26,7 +24,6 @@ export function updateProduct(
     }
     const updated: Product = { ...product, ...fields, updatedAt: clock.now() };
     await update(tx, scope, id, fields, updated.updatedAt);
-    if (updated.active !== product.active) wakeJobAfterCommit(tx, relistPricesJob);
     await append(tx, {
       type: 'product.updated',
       aggregateId: id,

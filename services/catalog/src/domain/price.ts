@@ -16,6 +16,7 @@ export interface Price {
   readonly priceId: string;
   readonly accountId: string;
   readonly productId: string;
+  readonly productActive: boolean;
   /** '' when the product has no class. */
   readonly productEligibilityKey: EligibilityClass | '';
   readonly description: string | null;

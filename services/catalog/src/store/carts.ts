@@ -38,7 +38,7 @@ export async function findCartRecords(db: Db, scope: Scope, carts: readonly Cart
   const rates = new Map<string, ShippingRate>();
   for (const row of rows) {
     if (row.price_priceId !== null) {
-      const price = fromPrefixed<Price>({ ...priceColumns, productEligibilityKey: 'eligibility_key' }, row, 'price_');
+      const price = fromPrefixed<Price>(priceColumns, row, 'price_');
       const product = fromPrefixed<Product>(productColumns, row, 'product_');
       prices.set(price.priceId, { price, product, isForSale: row.is_for_sale === true });
     }
@@ -75,11 +75,11 @@ type CartRow = { readonly [column: string]: unknown };
 
 const find = scoped<CartRow>(
   'carts.find',
-  `select ${selectList(priceColumns, 'p', 'price_')}, r.eligibility_key as "price_productEligibilityKey", ${selectList(productColumns, 'r', 'product_')},
-     ${selectList(shippingRateColumns, 's', 'rate_')}, p.active and r.active as is_for_sale
+  `select ${selectList(priceColumns, 'p', 'price_')}, ${selectList(productColumns, 'r', 'product_')},
+     ${selectList(shippingRateColumns, 's', 'rate_')}, p.listing = 'active' as is_for_sale
    from unnest($3::text[], $5::text[]) wanted (price_id, rate_id)
    left join prices p on p.account_id = $1 and p.test_mode = $2 and p.price_id = wanted.price_id collate "C"
-     and (p.active or p.price_id = any($4::text[]))
+     and (p.listing = 'active' or p.price_id = any($4::text[]))
    left join products r on r.account_id = $1 and r.test_mode = $2 and r.product_id = p.product_id
    left join shipping_rates s on s.account_id = $1 and s.test_mode = $2 and s.shipping_rate_id = wanted.rate_id collate "C" and s.active`,
 );

@@ -10,8 +10,6 @@ export interface PairFilter {
   readonly onRow?: (row: string) => string;
   /** Pairs beyond those, of which a candidate must have all. */
   readonly rest?: PairArrays;
-  /** A further condition on a candidate, by the expression of its id. */
-  readonly onId?: (id: string) => string;
   /** What a record is besides. */
   readonly beside?: Beside;
   /** The function that finds by all of it at once, and what it is asked besides the pairs. */
@@ -173,16 +171,12 @@ function ledByRare(filter: PairFilter, cut: Cut, leader: number): string {
 function byOnePair(filter: PairFilter, cut: Cut): string {
   const [source] = pairSources(filter);
   if (source === undefined) throw new Error('A filter by pairs needs at least one pair');
-  const also = conditionsOn(filter, `m.${filter.id}`).map((condition) => ` and ${condition}`);
-  return `select page.id from ${newestOf(filter, source, cut, cut.most, also.join(''))} page limit $3 offset $4`;
+  return `select page.id from ${newestOf(filter, source, cut, cut.most)} page limit $3 offset $4`;
 }
 
-// What a candidate must fulfil beside what is looked at by name.
-function conditionsOn({ table, id, rest, onRow, onId }: PairFilter, candidate: string): readonly string[] {
-  return [
-    ...(rest === undefined ? [] : [hasAllPairs(table, id, rest, onRow)(candidate)]),
-    ...(onId === undefined ? [] : [onId(candidate)]),
-  ];
+// Of the pairs that are not looked at by name, a candidate must have all.
+function conditionsOn({ table, id, rest, onRow }: PairFilter, candidate: string): readonly string[] {
+  return rest === undefined ? [] : [hasAllPairs(table, id, rest, onRow)(candidate)];
 }
 
 // The conditions on a row of the pairs' table. Selected, a value tells the planner nothing: by what it knows of a rare one it would plan the

@@ -1,9 +1,10 @@
 import type { Db, Scope } from '@eligo/postgres';
 import type { Metadata } from '../domain/field-rules.ts';
 import type { Price } from '../domain/price.ts';
+import { selectList } from './columns.ts';
 import { type ListShape, type Page, type PageRequest, readPage, valuesBeforeFilters } from './page.ts';
 import { type Beside, byPairs, hasAllPairs, pairArrays, splitPairs } from './pair-candidates.ts';
-import { priceSelectList } from './prices.ts';
+import { priceColumns } from './prices.ts';
 
 /** What a list of prices is filtered by (interface, List rules for GET /v1/prices). */
 export interface PriceFilter {
@@ -27,7 +28,7 @@ function priceListShape({ active, productId, lookupKeys, metadata }: PriceFilter
   const parameter = (value: unknown) => `$${valuesBeforeFilters + values.push(value)}`;
   const isByPrice = lookupKeys.length > 0 || Object.keys(metadata).length === 0;
   const names = ['prices.list'];
-  const conditions = [`r.listing = ${listing}`, isForSaleByProduct('r.price_id')];
+  const conditions = [`r.listing = ${listing}`];
   const product = productId === undefined ? undefined : parameter(productId);
   if (product !== undefined) {
     names.push('product');
@@ -37,7 +38,7 @@ function priceListShape({ active, productId, lookupKeys, metadata }: PriceFilter
     names.push('keys');
     conditions.push(`r.lookup_key = any(${parameter(lookupKeys)}::text[])`);
   }
-  const list = { table: 'prices', id: 'price_id', columns: priceSelectList, values };
+  const list = { table: 'prices', id: 'price_id', columns: selectList(priceColumns, 'r'), values };
   const pairs = Object.entries(metadata);
   const onRow = (row: string) => `${row}.listing = ${listing}`;
   if (isByPrice) {
@@ -54,7 +55,6 @@ function priceListShape({ active, productId, lookupKeys, metadata }: PriceFilter
     id: 'price_id',
     pairs: joined.map(([key, value]) => ({ key: parameter(key), value: parameter(value) })),
     onRow,
-    onId: isForSaleByProduct,
     ...(rest.length === 0 ? {} : { rest: pairArrays(rest, parameter) }),
     ...(product === undefined ? {} : { beside: ofProduct(product) }),
     finder: { name: product === undefined ? 'find_prices_by_pairs' : 'find_product_prices_by_pairs', besides },
@@ -64,18 +64,6 @@ function priceListShape({ active, productId, lookupKeys, metadata }: PriceFilter
 }
 
 const listing = `$${valuesBeforeFilters + 1}`;
-
-// A listing follows its product later where the product has many prices (migrations/0029): while one of the account's does, each price is asked, by
-// its id alone, so that the index of the list is enough for all others.
-function isForSaleByProduct(id: string): string {
-  return `(not exists (select from relistings z where ${ofAccount('z')}) or exists (
-    select from prices p join products o on ${ofAccount('o')} and o.product_id = p.product_id and o.active
-    where ${ofAccount('p')} and p.price_id = ${id} offset 0))`;
-}
-
-function ofAccount(table: string): string {
-  return `${table}.account_id = $1 and ${table}.test_mode = $2`;
-}
 
 function ofProduct(product: string): Beside {
   return {

@@ -90,11 +90,13 @@ export async function findOwnerAmong(
   return (await db.row(findSibling, null, [siblingAccountIds, testMode, id]))?.accountId ?? undefined;
 }
 
-/** The columns of a price, by property; its product's class is the product's. */
+/** The columns of a price, by property. */
 export const priceColumns = {
   priceId: 'price_id',
   accountId: 'account_id',
   productId: 'product_id',
+  productActive: 'product_active',
+  productEligibilityKey: 'product_eligibility_key',
   description: 'description',
   unitAmountCents: 'unit_amount_cents',
   recurringInterval: 'recurring_interval',
@@ -107,10 +109,7 @@ export const priceColumns = {
   createdAt: 'created_at',
 } as const;
 
-/** What is read of a price, as `r`. A product with many prices is not copied to each when its class changes, so the class is looked up. */
-export const priceSelectList = `${selectList(priceColumns, 'r')}, (select o.eligibility_key from products o
-   where o.account_id = $1 and o.test_mode = $2 and o.product_id = r.product_id) as "productEligibilityKey"`;
-const columns = priceSelectList;
+const columns = selectList(priceColumns, 'r');
 
 const ofScope = 'r.account_id = $1 and r.test_mode = $2';
 
@@ -124,7 +123,7 @@ const insert = scoped<Price>(
 const find = scoped<Price>('prices.find', `select ${columns} from prices r where ${ofScope} and r.price_id = $3`);
 const lock = scoped<Price>(
   'prices.lock',
-  `select ${columns} from prices r where ${ofScope} and r.price_id = $3 for update of r`,
+  `select ${columns} from prices r where ${ofScope} and r.price_id = $3 for update`,
 );
 const findMany = scoped<Price>(
   'prices.find_many',

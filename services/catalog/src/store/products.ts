@@ -105,7 +105,7 @@ const lock = scoped<Product>(
 );
 const hold = scoped<Product>(
   'products.hold',
-  `select ${columns} from products r where ${ofScope} and r.product_id = $3 for share`,
+  `select ${columns} from products r where ${ofScope} and r.product_id = $3 for key share`,
 );
 const findMany = scoped<Product>(
   'products.find_many',
