@@ -10,7 +10,8 @@ import {
   type HeldSession,
 } from '../src/domain/capture-allocation.ts';
 import type { SessionLine } from '../src/domain/session.ts';
-import { after, componentsLeft, names, remainingOf, restOf, sessions, stated, sum } from './held-carts.ts';
+import { clientAmounts, orders } from './client-orders.ts';
+import { after, componentsLeft, type Name, names, remainingOf, restOf, sessions, stated, sum } from './held-carts.ts';
 
 function codeOf(action: () => unknown): string | undefined {
   try {
@@ -56,7 +57,10 @@ function instructionOf(held: HeldSession, one: Step): CaptureInstruction {
   return { ...instruction, entries };
 }
 
-/** Whether an amount that is stated is above its limit, or nothing is asked for. Within a cent for each entry the whole is accepted: `isRounded`. */
+/**
+ * Whether an amount that is stated is above its limit, or nothing is asked for. An entry of a part may be a cent of its discount above it, and what earlier captures took of the
+ * line for such cents; what takes all that remains has no limit of its lines. Sure of being accepted is only a part whose lines have room for their own components.
+ */
 function limitsOf(held: HeldSession, { amount, entries, ...asked }: CaptureInstruction) {
   const { tax = 0, shipping = 0, discount = 0 } = asked;
   const left = componentsLeft(held);
@@ -64,16 +68,24 @@ function limitsOf(held: HeldSession, { amount, entries, ...asked }: CaptureInstr
   const isWhole = total === remainingOf(held);
   const named = [...Map.groupBy(entries, ({ priceId, productId }) => priceId ?? productId)].map(([id, some]) => {
     const lines = held.lines.filter((line) => line.priceId === id || line.productId === id);
-    const excess = Math.max(0, sum(some.map((entry) => entry.amount)) - sum(lines.map(restOf)));
-    return { excess, own: sum(lines.map((line) => line.amountDiscountCents)) };
+    const of = (amountOf: (line: SessionLine) => number) => sum(lines.map(amountOf));
+    const above = sum(some.map((entry) => entry.amount)) - of(restOf);
+    const own = of((line) => line.amountDiscountCents);
+    const moved = of((line) => line.amountCapturedCents);
+    const beside = of((line) => (tax > 0 ? line.amountTaxCents : 0) + (shipping > 0 ? line.amountShippingCents : 0));
+    const cent = Number(own === 1 || (discount > 0 && own > 0)) + (moved < 2 * held.lines.length ? moved : 0);
+    return { excess: Math.max(0, above), own, cent, isRoomy: above + beside <= 0 };
   });
-  const isAbove = (cent: number) =>
-    total <= 0 ||
-    total > remainingOf(held) ||
-    names.some((name) => (asked[name] ?? 0) > left[name]) ||
-    named.some(({ excess, own }) => excess > Math.min(own, discount) + cent) ||
-    sum(named.map(({ excess }) => Math.max(0, excess - cent))) > discount;
-  return { total, isRefused: isAbove(isWhole ? 1 : 0), isSure: !isAbove(0) };
+  const isAbove = (leeway: 0 | 1) =>
+    named.some(({ excess, own }) => excess > Math.min(own, discount) + leeway * sum(named.map((one) => one.cent))) ||
+    sum(named.map(({ excess, cent }) => Math.max(0, excess - leeway * cent))) > discount;
+  const isBeyond = total <= 0 || total > remainingOf(held) || names.some((name) => (asked[name] ?? 0) > left[name]);
+  const isRoomy = tax + shipping === 0 || named.every((one) => one.isRoomy);
+  return {
+    total,
+    isRefused: isBeyond || (!isWhole && isAbove(1)),
+    isSure: !isBeyond && (isWhole || (!isAbove(0) && isRoomy)),
+  };
 }
 
 /** Throws unless what a capture takes is within each line, card and component, of the card that pays the line, and the same by lines and by cards. */
@@ -132,6 +144,10 @@ function carryOut(start: HeldSession, steps: readonly Step[]): HeldSession {
   return held;
 }
 
+const noneInside = { tax: false, shipping: false, discount: false };
+const amountOf = (rest: number, thousandths: number | null | undefined): number | null =>
+  thousandths === null || thousandths === undefined ? null : ofPart(rest, Math.min(thousandths, 1_000));
+
 describe('a capture by lines and components', () => {
   const isStated = fc.record({ tax: fc.boolean(), shipping: fc.boolean(), discount: fc.boolean() });
 
@@ -185,6 +201,84 @@ describe('a capture by lines and components', () => {
           (line, index) => [line, (rests[index] ?? 0) - (added[index] ?? 0) + (cut[index] ?? 0)] as const,
         );
         isWhole(held, allocateCapture(held, stated(lines, { tax, shipping, discount: left.discount })));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('takes of each price at least what it states, on its own line, whatever of the product is beside it [D14.303]', () => {
+    const parts = fc.array(fc.option(part), { minLength: 6, maxLength: 6 });
+    fc.assert(
+      fc.property(sessions, parts, parts, (held, prices, products) => {
+        const entered = held.lines.map((line, index) => ({ line, amount: amountOf(restOf(line), prices[index]) }));
+        const left = (productId: string) =>
+          sum(
+            entered
+              .filter(({ line }) => line.productId === productId)
+              .map(({ line, amount }) => restOf(line) - (amount ?? 0)),
+          );
+        const ofProducts = [...new Set(held.lines.map(({ productId }) => productId))].map((productId, index) => ({
+          productId,
+          amount: amountOf(left(productId), products[index]),
+        }));
+        const entries = [...ofProducts, ...entered.map(({ line: { priceId }, amount }) => ({ priceId, amount }))]
+          .filter(({ amount }) => amount !== null)
+          .map((entry) => ({ ...entry, amount: cents(entry.amount ?? 0) }));
+        const total = sum(entries.map(({ amount }) => amount));
+        if (total === 0) return;
+        const capture = allocateCapture(held, { entries, isFinal: false });
+        isWithin(held, capture);
+        const takenOf = (of: (line: SessionLine) => boolean) =>
+          sum(
+            capture.lines
+              .filter(({ lineId }) => held.lines.some((line) => line.id === lineId && of(line)))
+              .map(({ amount }) => amount),
+          );
+        for (const { line, amount } of entered)
+          expect(takenOf(({ id }) => id === line.id)).toBeGreaterThanOrEqual(amount ?? 0);
+        for (const { productId, amount } of ofProducts) {
+          const ofPrices = sum(entered.map((one) => (one.line.productId === productId ? (one.amount ?? 0) : 0)));
+          expect(takenOf((line) => line.productId === productId)).toBe(ofPrices + (amount ?? 0));
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('of each parcel is accepted as the client rounds, in any order, and all of them take the session [D14.303]', () => {
+    fc.assert(
+      fc.property(orders, ({ held, parcels, spreadsLast }) => {
+        const clients = clientAmounts(held, noneInside, spreadsLast);
+        let now = held;
+        for (const parcel of parcels) {
+          const some = clients.filter((_, index) => parcel.includes(index));
+          const component = (name: Name) => cents(sum(some.map((one) => one[name])));
+          const total = sum(some.map(({ amount, tax, shipping, discount }) => amount + tax + shipping - discount));
+          if (total === 0) continue;
+          const instruction = stated(
+            some.map(({ line, amount }) => [line, amount] as const),
+            { tax: component('tax'), shipping: component('shipping'), discount: component('discount') },
+          );
+          const capture = allocateCapture(now, instruction);
+          expect(capture.amount).toBe(total);
+          isWithin(now, capture);
+          now = after(now, capture);
+        }
+        expect([now.lines.map(restOf), now.intents]).toEqual([held.lines.map(() => 0), []]);
+        expect(componentsLeft(now)).toEqual({ tax: 0, shipping: 0, discount: 0 });
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('of the whole order is accepted as the client rounds, with components inside the lines or beside them [D14.303]', () => {
+    fc.assert(
+      fc.property(orders, ({ held, inside, spreadsLast }) => {
+        const clients = clientAmounts(held, inside, spreadsLast);
+        const beside = names.filter((name) => !inside[name]);
+        const some = beside.map((name) => [name, cents(sum(clients.map((one) => one[name])))]);
+        const lines = clients.map(({ line, amount }) => [line, amount] as const);
+        isWhole(held, allocateCapture(held, stated(lines, Object.fromEntries(some))));
       }),
       { numRuns: 500 },
     );

@@ -10,6 +10,7 @@ import { type Cart, splitCart } from '../src/domain/split.ts';
 export const sum = (amounts: readonly number[]): number => amounts.reduce((total, amount) => total + amount, 0);
 /** The components of a session. */
 export const names = ['tax', 'shipping', 'discount'] as const;
+export type Name = (typeof names)[number];
 
 /** A session that is held: on one card, on two, or on a health card that was approved for a part and another one. */
 export function hold(cart: Cart, cards: 'one' | 'two' | { readonly part: number }): HeldSession {

@@ -6,8 +6,9 @@ import {
   type CaptureAllocation,
   type HeldSession,
 } from '../src/domain/capture-allocation.ts';
+import type { SessionLine } from '../src/domain/session.ts';
 import type { Cart } from '../src/domain/split.ts';
-import { after, hold, stated } from './held-carts.ts';
+import { after, hold, restOf, stated } from './held-carts.ts';
 
 const ordered = (unit: readonly number[], more: Partial<Cart> = {}): Cart => ({
   lines: unit.map((amount, index) => ({
@@ -37,6 +38,11 @@ describe('a capture that states', () => {
   const added = () => hold(ordered([1_000, 2_000], { taxCents: cents(100), shippingCents: cents(100) }), 'two');
   const taxed = () => hold(ordered([1_000, 2_000], { taxCents: cents(100) }), 'two');
   const inPart = () => hold(ordered([4_000, 2_000], { discounts: [off(600)] }), { part: 3_000 });
+
+  const oneProduct = () => {
+    const cart = ordered([1_000, 2_000]);
+    return hold({ ...cart, lines: cart.lines.map((line) => ({ ...line, productId: 'product' })) }, 'two');
+  };
 
   it.each<[string, () => HeldSession, number[], Record<string, number>, [string, number][]]>([
     [
@@ -151,26 +157,149 @@ describe('a capture that states', () => {
   it.each<[string, () => HeldSession, number[], Record<string, number>]>([
     ['more than a line has beside its discount', general, [4_001], { discount: 400 }],
     ['more than a line has beside the discount of another one', restricted, [4_100], { discount: 600 }],
-    ['more than a line has and the discount that is stated', general, [4_000], { discount: 399 }],
+    ['more than a line has and the discount that is stated', general, [4_000], { discount: 398 }],
     ['more than the lines have and the discount that is stated', general, [4_000, 2_000], { discount: 599 }],
     ['more tax than there is', added, [1_000], { tax: 101 }],
     ['a cent of another card in a part of the order', added, [1_067], {}],
-    ['two cents of another card', added, [1_068, 2_132], {}],
+    ['two cents of another card in a part of the order', added, [1_068, 2_000], {}],
   ])('%s is refused [D14.100, D14.303]', (_, held, amounts, some) => {
     expect(() => asked(held(), amounts, some)).toThrow(exceeds);
   });
 
-  it('one price of a product and the product takes the price first [D14.303]', () => {
-    const cart = ordered([1_000, 2_000]);
-    const held = hold({ ...cart, lines: cart.lines.map((line) => ({ ...line, productId: 'product' })) }, 'two');
+  it.each<[string, number, number, number, [string, string, number][]]>([
+    ['a price alone with an amount', 0, 500, 0, [['line 1', 'other', 500]]],
+    [
+      'amounts of all',
+      500,
+      500,
+      300,
+      [
+        ['line 0', 'health', 800],
+        ['line 1', 'other', 500],
+      ],
+    ],
+    [
+      'more of the product than its first line has',
+      500,
+      1_800,
+      600,
+      [
+        ['line 0', 'health', 1_000],
+        ['line 1', 'other', 1_900],
+      ],
+    ],
+  ])(
+    'two prices of a product and the product, %s, takes each price on its own card [D14.303]',
+    (_, first, second, product, expected) => {
+      const entries = [
+        { priceId: 'price_0', amount: cents(first) },
+        { priceId: 'price_1', amount: cents(second) },
+        { productId: 'product', amount: cents(product) },
+      ];
+      for (const some of [entries, entries.toReversed()]) {
+        const { lines } = allocateCapture(oneProduct(), { entries: some, isFinal: false });
+        expect(lines.map(({ lineId, paymentIntentId, amount }) => [lineId, paymentIntentId, amount])).toEqual(expected);
+      }
+    },
+  );
+
+  it('one price of a product and the product takes the price on its line, and the product in the order of the lines [D14.303]', () => {
     const entries = [
       { productId: 'product', amount: cents(500) },
       { priceId: 'price_1', amount: cents(1_800) },
     ];
-    expect(taken(allocateCapture(held, { entries, isFinal: false }))).toEqual([
-      ['line 0', 300],
-      ['line 1', 2_000],
+    expect(taken(allocateCapture(oneProduct(), { entries, isFinal: false }))).toEqual([
+      ['line 0', 500],
+      ['line 1', 1_800],
     ]);
+  });
+
+  it('a discount one cent short takes the cent of another line, first of the same card [D14.303]', () => {
+    const thirds = hold(ordered([1_000, 1_000, 1_000], { discounts: [off(100)] }), 'one');
+    expect(thirds.lines.map((line) => line.amountDiscountCents)).toEqual([34, 33, 33]);
+    const first = asked(thirds, [1_000], { discount: 33 });
+    expect(first).toMatchObject({ amount: 967, discount: 33 });
+    expect(taken(first)[0]).toEqual(['line 0', 966]);
+    const second = asked(after(thirds, first), [0, 1_000], { discount: 33 });
+    expect(second.amount).toBe(967);
+    const end = after(after(thirds, first), second);
+    expect(asked(end, [0, 0, 1_000], { discount: 34 })).toMatchObject({ amount: 966, isFinal: true });
+    expect(asked(general(), [4_000], { discount: 399 }).cards.map(({ amount }) => amount)).toEqual([3_600, 1]);
+  });
+
+  it('a fee is captured with its line by the entry that has it, and released without it [D14.303]', () => {
+    const cart = ordered([4_000, 2_000], { discounts: [off(600)] });
+    const letter = cart.lines.map((line, index) =>
+      index === 0 ? { ...line, eligibilityClass: 'letter_of_medical_necessity' as const } : line,
+    );
+    const held = hold({ ...cart, lines: letter, letterFeeCents: cents(1_500) }, 'two');
+    const first = asked(held, [5_500], { discount: 400 });
+    expect(taken(first)).toEqual([['line 0', 5_100]]);
+    const last = asked(after(held, first), [0, 2_000], { discount: 200 });
+    expect(last).toMatchObject({ amount: 1_800, isFinal: true });
+    const without = asked(held, [4_000], { discount: 400 });
+    expect(taken(without)).toEqual([['line 0', 3_600]]);
+    expect(restOf(after(held, without).lines[0] as SessionLine)).toBe(1_500);
+  });
+
+  it('exactly what remains takes it, wherever the client has put the discount and the rounding [D14.303]', () => {
+    const first = asked(general(), [4_000], { discount: 600 });
+    expect(first.amount).toBe(3_400);
+    expect(asked(after(general(), first), [0, 2_000])).toMatchObject({ amount: 2_000, isFinal: true });
+    const oneCent = hold(ordered([1_000, 1_000], { taxCents: cents(1), shippingCents: cents(1) }), 'two');
+    expect(oneCent.lines.map((line) => line.amountTotalCents)).toEqual([1_002, 1_000]);
+    expect(taken(asked(oneCent, [1_000, 1_002]))).toEqual([
+      ['line 0', 1_002],
+      ['line 1', 1_000],
+    ]);
+  });
+
+  it.each<[string, number[], Record<string, number>, RegExp]>([
+    ['one line', [1_033], { tax: 33 }, /amount_to_capture of price_0 includes its tax\b.*omit amount_tax/],
+    ['one line and more tax', [1_033], { tax: 67 }, /price_0 includes its tax\b/],
+    ['the other line', [0, 2_067], { tax: 67 }, /price_1 includes its tax\b/],
+  ])('a component inside %s and beside it takes no goods of another line [D14.303]', (_, amounts, some, detail) => {
+    const message = expect.objectContaining({ detail: expect.stringMatching(detail) });
+    expect(() => asked(taxed(), amounts, some)).toThrow(exceeds);
+    expect(() => asked(taxed(), amounts, some)).toThrow(message);
+  });
+
+  it('a price that is not there is refused as that, whatever the amounts are [D14.303]', () => {
+    const entries = [
+      { priceId: 'price_0', amount: cents(1) },
+      { priceId: 'price_9', amount: cents(99_999) },
+    ];
+    const loc = ['body', 'checkout_session', 'line_items', '1', 'price'];
+    const notFound = expect.objectContaining({
+      violations: [expect.objectContaining({ loc, type: 'price_not_found' })],
+    });
+    expect(() => allocateCapture(added(), { entries, isFinal: false })).toThrow(notFound);
+  });
+
+  it.each<[string, Parameters<typeof allocateCapture>[1], string]>([
+    [
+      'a price',
+      { entries: [{ priceId: 'price_1', amount: cents(1_900) }], discount: cents(10), isFinal: false },
+      'At most 1810 can be captured for price_1 with this amount_discount. Lower amount_to_capture, or omit line_items to capture everything.',
+    ],
+    [
+      'a product',
+      { entries: [{ productId: 'product_1', amount: cents(1_900) }], isFinal: false },
+      'At most 1800 can be captured for product_1. Lower amount_to_capture, or omit line_items to capture everything.',
+    ],
+    [
+      'a negative entry',
+      {
+        entries: [
+          { priceId: 'price_0', amount: cents(100) },
+          { productId: 'product_1', amount: cents(-1) },
+        ],
+        isFinal: false,
+      },
+      'amount_to_capture of line_items.1 (product_1) must not be negative.',
+    ],
+  ])('a refusal names %s as the request does [D14.303]', (_, instruction, detail) => {
+    expect(() => allocateCapture(general(), instruction)).toThrow(expect.objectContaining({ detail }));
   });
 
   it('no component of the last lines takes what is left of each, also where an earlier one stated less [D14.100]', () => {

@@ -177,7 +177,7 @@ export class LineFills {
     this.session = session;
   }
 
-  // Fills `lines` in their order and answers what did not fit.
+  // Fills `lines` in their order and returns what did not fit.
   fill(lines: readonly DividedLine[], amount: number): number {
     let left = amount;
     for (const line of lines) {
@@ -335,11 +335,7 @@ function fillComponents(fills: LineFills, session: DividedSession, components: C
 
 function allocateRest(fills: LineFills, session: DividedSession, remaining: Cents): Allocation {
   if (remaining === 0) throw new Failure(session.refusals.exceeds, { detail: session.refusals.nothingRemains });
-  for (const card of session.cards) {
-    const lines = session.lines.filter((line) => line.paymentIntentId === card.paymentIntentId);
-    const rest = sumCents(lines.map(restOfLine));
-    fillCard(fills, lines, cents(Math.min(rest, restOfCard(card))));
-  }
+  fillRest(fills, session);
   // What is left of one card is not what is left of the session: its tax and shipping are on the other card's lines, too.
   const isAll = session.lines.every((line) => line.limitCents - line.takenCents === (fills.amounts.get(line.id) ?? 0));
   const rest = (name: keyof Components) => (isAll ? cents(session.limit[name] - session.taken[name]) : zero);
@@ -349,6 +345,15 @@ function allocateRest(fills: LineFills, session: DividedSession, remaining: Cent
     shipping: rest('shipping'),
     discount: rest('discount'),
   };
+}
+
+/** Fills each line with what remains of it, as far as its card has it. */
+export function fillRest(fills: LineFills, session: DividedSession): void {
+  for (const card of session.cards) {
+    const lines = session.lines.filter((line) => line.paymentIntentId === card.paymentIntentId);
+    const rest = sumCents(lines.map(restOfLine));
+    fillCard(fills, lines, cents(Math.min(rest, restOfCard(card))));
+  }
 }
 
 export function finish(

@@ -6,6 +6,7 @@ import {
   componentsOf,
   type DividedLine,
   type DividedSession,
+  fillRest,
   finish,
   type Instruction,
   type LineEntry,
@@ -17,22 +18,24 @@ import {
 } from './line-allocation.ts';
 
 /**
- * Takes apart a capture that states lines, or components alone (decisions 14.303). Tax and shipping are taken of the lines that are named, by their own tax and shipping; beyond that
- * of the other lines, by theirs; and where these have no room, of any line that has. The discount is subtracted from the named lines in the same way. So only what is more than
- * remains is refused: of the session, a component, a line beside its own discount, or the named lines beside the whole discount. Of what takes all that remains, each entry
- * may be off by a cent. Throws the refusals of the session.
+ * Takes apart a capture that states lines, or components alone (decisions 14.303). What takes all that remains takes the rest of each line. Otherwise the amount of an entry is taken of its own
+ * lines. Tax and shipping are taken of the lines that are named, by their own tax and shipping; beyond that of the other lines, by theirs; and where these have no room, of any line that has.
+ * The discount is subtracted from the named lines in the same way. Throws the refusals of the session.
  */
 export function allocateStated(session: DividedSession, instruction: Instruction): Allocation {
   requireCountable(session, instruction);
+  const entered = groupEntries(session, instruction.entries);
   const components = componentsOf(session, instruction);
   const { tax, shipping, discount } = components;
   const total = sumOf(instruction.entries, ({ amount }) => amount) + tax + shipping - discount;
   if (instruction.amount !== undefined && instruction.amount !== total) {
     throw new Failure(session.refusals.invalid, { detail: 'amount must equal the sum of the lines and components.' });
   }
-  requireWithin(session, total, sumCents(session.cards.map(restOfCard)));
+  const remaining = sumCents(session.cards.map(restOfCard));
+  requireWithin(session, total, remaining);
   const fills = new LineFills(session);
-  for (const { lines, amount } of divide(session, instruction.entries, components)) fills.fill(lines, amount);
+  if (total === remaining) fillRest(fills, session);
+  else for (const { lines, amount } of divide(session, entered, components)) fills.fill(lines, amount);
   return finish(fills, session, instruction, components);
 }
 
@@ -42,11 +45,11 @@ interface LinesPart {
   readonly amount: number;
 }
 
-function divide(session: DividedSession, entries: readonly LineEntry[], components: Components): LinesPart[] {
-  const places = placesOf(session, entries);
+function divide(session: DividedSession, entered: readonly Entered[], components: Components): LinesPart[] {
+  const places = placesOf(session, entered, components);
   const named = places.filter(({ isNamed }) => isNamed);
   const others = places.filter(({ isNamed }) => !isNamed);
-  let loose = fitToLines(session, named, others, components);
+  let loose = fitToLines(session, named, components);
 
   let discount = components.discount - sumOf(named, ({ taken }) => taken.discount);
   discount = spread(named, discount, 'discount', (place) => shareOf(place, 'discount', components));
@@ -55,19 +58,37 @@ function divide(session: DividedSession, entries: readonly LineEntry[], componen
   // What the lines do not have of it is subtracted from tax and shipping.
   const offTax = Math.min(discount, components.tax);
   const added = { tax: components.tax - offTax, shipping: components.shipping - (discount - offTax) };
-  for (const name of ['tax', 'shipping'] as const) {
+  let withoutRoom = 0;
+  for (const name of addedNames) {
     const beyond = spread(named, added[name], name, (place) => shareOf(place, name, components));
-    const ofOthers = spread(named, beyond, name, ({ own }) => own[name]);
+    const left = spread(named, beyond, name, ({ own }) => own[name]);
+    const ofOthers = Math.min(left, Math.max(0, added[name] - sumOf(named, ({ own }) => own[name])));
+    withoutRoom += left - ofOthers;
     loose += spread(others, ofOthers, name, ({ own }) => own[name]);
   }
+  withoutRoom = spread(named, withoutRoom, 'loose', ({ rest }) => rest);
+  // The client may have rounded another way: a cent of each entry is taken of other lines.
+  if (withoutRoom > sumOf(named, (place) => 1 + movedOf(session, place)))
+    throw includesComponent(session, named, components);
+  loose += withoutRoom;
   const cards = new Set(named.flatMap(({ lines }) => lines.map((line) => line.paymentIntentId)));
   const sameCard = others.filter(({ lines }) => lines.some((line) => cards.has(line.paymentIntentId)));
   for (const some of [named, sameCard, others]) loose = spread(some, loose, 'loose', ({ rest }) => rest);
   return places.map((place) => ({ lines: place.lines, amount: takenOf(place) }));
 }
 
+function includesComponent({ refusals }: DividedSession, named: readonly Place[], components: Components): Failure {
+  const without = (name: Added) =>
+    components[name] > 0 ? named.find(({ own, taken }) => own[name] > taken[name]) : undefined;
+  const name = addedNames.find((one) => without(one) !== undefined) ?? 'tax';
+  const detail = `The amount_to_capture of ${(without(name) ?? named[0])?.id} includes its ${name}. Lower amount_to_capture, or omit amount_${name}.`;
+  return new Failure(refusals.exceeds, { detail });
+}
+
 /** The lines of an entry, or a line that no entry names. */
 interface Place {
+  /** The price or the product, as the entry names it. */
+  readonly id: string;
   readonly lines: readonly DividedLine[];
   readonly isNamed: boolean;
   /** What is stated of it, and fits. */
@@ -86,12 +107,14 @@ interface Numbers {
 }
 type Name = keyof Numbers;
 const names = ['tax', 'shipping', 'discount'] as const;
+type Added = Exclude<Name, 'discount'>;
+const addedNames = ['tax', 'shipping'] as const;
 
 function takenOf({ stated, taken: { tax, shipping, discount, loose } }: Place): number {
   return stated - discount + tax + shipping + loose;
 }
 
-// Takes as much of an amount as the places have, each up to its limit for it, and answers what is left.
+// Takes as much of an amount as the places have, each up to its limit for it, and returns what is left.
 function spread(
   places: readonly Place[],
   amount: number,
@@ -107,77 +130,119 @@ function spread(
   return amount - sumOf(parts, (part) => part);
 }
 
-// What is stated of a line is no more than remains of it and the discount that is subtracted. Answers the cents by which the client rounded another way: other lines have them.
-function fitToLines(
-  { refusals }: DividedSession,
-  named: readonly Place[],
-  others: readonly Place[],
-  { tax, shipping, discount }: Components,
-): number {
-  const rest = sumOf([...named, ...others], (place) => place.rest);
-  const isWhole = sumOf(named, ({ stated }) => stated) + tax + shipping - discount === rest;
-  let [loose, left] = [0, discount as number];
+// What is stated of a line is no more than remains of it and the discount that is subtracted. Returns the cents of the discount that the client divided another way: other lines have them.
+function fitToLines(session: DividedSession, named: readonly Place[], { discount }: Components): number {
+  let [loose, allowed, left] = [0, 0, discount as number];
   for (const place of named) {
     const excess = Math.max(0, place.stated - place.rest);
     // Its whole discount: an earlier capture may have taken of the line without any.
-    const reduced = Math.min(
-      excess,
-      left,
-      sumOf(place.lines, (line) => line.discountCents),
-    );
-    if (excess - reduced > (isWhole ? 1 : 0)) {
-      const detail = `More is asked for ${place.lines[0]?.priceId} than remains of it.`;
-      throw new Failure(refusals.exceeds, { detail });
+    const whole = sumOf(place.lines, (line) => line.discountCents);
+    const reduced = Math.min(excess, left, whole);
+    const beforeDiscount = sumOf(place.lines, (line) => line.limitCents) + whole;
+    // Of one cent the client may state none.
+    allowed += (whole === 1 || (discount > 0 && whole > 0) ? 1 : 0) + movedOf(session, place);
+    const short = excess - reduced;
+    if (short > 0 && (loose + short > allowed || place.stated > beforeDiscount)) {
+      throw exceeds(session, place.id, place.stated - short, discount);
     }
     place.taken.discount = reduced;
-    place.stated -= excess - reduced;
+    place.stated -= short;
     left -= reduced;
-    loose += excess - reduced;
+    loose += short;
   }
   return loose;
 }
 
-function placesOf(session: DividedSession, entries: readonly LineEntry[]): Place[] {
+// The cents that earlier captures took of a line for the rounding of others: one of each other line at most.
+function movedOf({ lines }: DividedSession, place: Place): number {
+  const taken = sumOf(place.lines, (line) => line.takenCents);
+  return taken < lines.length ? taken : 0;
+}
+
+function exceeds({ refusals }: DividedSession, id: string, most: number, discount: number): Failure {
+  const beside = discount > 0 ? ' with this amount_discount' : '';
+  const detail = `At most ${most} can be captured for ${id}${beside}. Lower amount_to_capture, or omit line_items to capture everything.`;
+  return new Failure(refusals.exceeds, { detail });
+}
+
+function placesOf(session: DividedSession, entered: readonly Entered[], components: Components): Place[] {
   const own = ownOfLines(session);
-  const place = (lines: readonly DividedLine[], stated: number | undefined): Place => {
+  const place = (id: string, lines: readonly DividedLine[], stated: number | undefined): Place => {
     const sum = (name: Name) => sumOf(lines, (line) => (restOfLine(line) > 0 ? (own.get(line)?.[name] ?? 0) : 0));
     return {
-      ...{ lines, isNamed: stated !== undefined, stated: stated ?? 0, rest: sumOf(lines, restOfLine) },
+      ...{ id, lines, isNamed: stated !== undefined, stated: stated ?? 0, rest: sumOf(lines, restOfLine) },
       own: { tax: sum('tax'), shipping: sum('shipping'), discount: sum('discount') },
       taken: { tax: 0, shipping: 0, discount: 0, loose: 0 },
     };
   };
-  const groups = groupEntries(session, entries);
-  const named = new Set(groups.flatMap(({ lines }) => lines));
+  const places = entered.filter(({ by }) => by === 'price').map(({ id, lines, amount }) => place(id, lines, amount));
+  for (const { by, id, lines, amount } of entered) {
+    if (by === 'price') continue;
+    const ofPrices = places.filter((one) => one.lines.some((line) => lines.includes(line)));
+    if (ofPrices.length === 0) {
+      places.push(place(id, lines, amount));
+      continue;
+    }
+    const ofProduct = [...Map.groupBy(lines, ({ priceId }) => priceId).values()].map(
+      (some) => ofPrices.find((one) => one.lines.includes(some[0] as DividedLine)) ?? place(id, some, 0),
+    );
+    places.push(...ofProduct.filter((one) => !places.includes(one)));
+    addProduct(session, ofProduct, { id, amount }, components);
+  }
+  const named = new Set(places.flatMap(({ lines }) => lines));
   const rest = session.lines.filter((line) => !named.has(line));
   return [
-    ...groups.map(({ lines, amount }) => place(lines, amount)),
-    ...[...Map.groupBy(rest, (line) => line.lineId ?? line.id).values()].map((lines) => place(lines, undefined)),
+    ...places,
+    ...[...Map.groupBy(rest, (line) => line.lineId ?? line.id).values()].map((lines) => place('', lines, undefined)),
   ];
 }
 
-// By price, and by product. A product that is named beside one of its prices is one with it: the lines of the price come first.
-function groupEntries({ lines, refusals }: DividedSession, entries: readonly LineEntry[]): LinesPart[] {
-  let groups: LinesPart[] = [];
-  for (const entry of entries.toSorted((a, b) => Number(a.priceId === undefined) - Number(b.priceId === undefined))) {
+// A product that is named beside some of its prices has what their entries leave, in the order of the lines; then the lines' discounts.
+function addProduct(
+  session: DividedSession,
+  places: readonly Place[],
+  { id, amount }: { readonly id: string; readonly amount: number },
+  { discount }: Components,
+): void {
+  const room = [
+    ({ rest }: Place) => rest,
+    ({ rest, lines }: Place) => rest + (discount > 0 ? sumOf(lines, (line) => line.discountCents) : 0),
+  ];
+  let left = amount;
+  for (const limitOf of room) {
+    for (const place of places) {
+      const part = Math.min(left, Math.max(0, limitOf(place) - place.stated));
+      place.stated += part;
+      left -= part;
+    }
+  }
+  if (left > 0) throw exceeds(session, id, amount - left, discount);
+}
+
+/** What the entries of a price, or of a product, state together. */
+interface Entered extends LinesPart {
+  readonly by: 'price' | 'product';
+  readonly id: string;
+}
+
+function groupEntries({ lines, refusals }: DividedSession, entries: readonly LineEntry[]): Entered[] {
+  const groups = new Map<string, Entered>();
+  for (const [index, entry] of entries.entries()) {
     const by = entry.priceId === undefined ? 'product' : 'price';
     const id = entry.priceId ?? entry.productId ?? '';
     const found = lines.filter((line) => line[`${by}Id`] === id);
     if (found.length === 0) {
-      const loc = ['body', 'checkout_session', 'line_items', String(entries.indexOf(entry)), by];
+      const loc = ['body', 'checkout_session', 'line_items', String(index), by];
       throw Failure.invalid(loc, `${by}_not_found`, `${by}_not_found: ${id}`);
     }
-    if (entry.amount < 0) throw new Failure(refusals.invalid);
-    const known = groups.filter((group) => group.lines.some((line) => found.includes(line)));
-    groups = [
-      ...groups.filter((group) => !known.includes(group)),
-      {
-        lines: [...new Set([...known.flatMap((group) => group.lines), ...found])],
-        amount: sumOf(known, ({ amount }) => amount) + entry.amount,
-      },
-    ];
+    if (entry.amount < 0) {
+      const detail = `amount_to_capture of line_items.${index} (${id}) must not be negative.`;
+      throw new Failure(refusals.invalid, { detail });
+    }
+    const key = `${by} ${id}`;
+    groups.set(key, { by, id, lines: found, amount: (groups.get(key)?.amount ?? 0) + entry.amount });
   }
-  return groups;
+  return [...groups.values()];
 }
 
 // What remains of the components of each line. The captures before this one are known by their components and by their lines: each line has its share of them.

@@ -30,7 +30,7 @@ export async function findCapturedIntent(db: Db, scope: Scope, captureId: string
   return row && intentOfRow(row);
 }
 
-/** How a session stands for a capture: what was captured of its components, how many captures it has but those that failed, and whether a capture or a payment on the page is unsettled. */
+/** How a session stands for a capture: what was captured of its components, how many captures it has, not counting failed ones, and whether a capture or a payment on the page is unsettled. */
 export interface CaptureStanding {
   readonly captured: Components;
   readonly captures: number;
