@@ -76,6 +76,19 @@ describe('a hold of a health card in live mode', () => {
     expect(await health(session)).toEqual(['canceled', 'requires_capture']);
   });
 
+  it('ends its review at once if its card is detached, also before the account is told of [D14.240, D14.304]', async () => {
+    const session = await due();
+    await fixture.test.admin(
+      `update checkout.payment_methods set detached_at = now()
+       where id = (select payment_method_id from checkout.charge_attempts where subject_id = $1 and purpose = 'session')`,
+      [session.id],
+    );
+    await fixture.follow();
+    expect(await health(session)).toEqual(['requires_capture']);
+    const { reviewUntil } = await fixture.letters.onlyLetter(session);
+    expect((reviewUntil.getTime() - fixture.clock.now().getTime()) / hour).toBeLessThan(18);
+  });
+
   it('is not renewed against the statement past the code either [D14.304]', async () => {
     await told('iias');
     const session = await due();

@@ -57,10 +57,11 @@ async function begin(
   ]);
   const at = await timeOnClock(tx, scope, context.clock, session.testClockId);
   const [card] = cards;
+  const isRenewable = card !== undefined && canHoldAgain(card, held.leg, keepsCard) && renewals < mostRenewals;
   const isAllowed = scope.testMode || !mayBeHealthCard(held) || chargesHealthCards(await findStatement(tx, scope));
   // The gateway has told nothing yet: the next look decides.
-  if (isAllowed === undefined) return undefined;
-  if (card === undefined || !canHoldAgain(card, held.leg, keepsCard) || renewals >= mostRenewals || !isAllowed) {
+  if (isRenewable && isAllowed === undefined) return undefined;
+  if (!isRenewable || !isAllowed) {
     await endReviewWithHold(tx, scope, session, intent, { at, now: context.clock.now() });
     return undefined;
   }
