@@ -78,7 +78,7 @@ function limitsOf(held: HeldSession, { amount, entries, ...asked }: CaptureInstr
   });
   const isAbove = (leeway: 0 | 1) =>
     named.some(({ excess, own }) => excess > Math.min(own, discount) + leeway * sum(named.map((one) => one.cent))) ||
-    sum(named.map(({ excess, cent }) => Math.max(0, excess - leeway * cent))) > discount;
+    sum(named.map(({ excess, cent }) => excess - leeway * cent)) > discount;
   const isBeyond = total <= 0 || total > remainingOf(held) || names.some((name) => (asked[name] ?? 0) > left[name]);
   const isRoomy = tax + shipping === 0 || named.every((one) => one.isRoomy);
   return {

@@ -140,7 +140,7 @@ function fitToLines(session: DividedSession, named: readonly Place[], { discount
     const reduced = Math.min(excess, left, whole);
     const beforeDiscount = sumOf(place.lines, (line) => line.limitCents) + whole;
     // Of one cent the client may state none.
-    allowed += (whole === 1 || (discount > 0 && whole > 0) ? 1 : 0) + movedOf(session, place);
+    allowed += (place.stated > 0 && (whole === 1 || (discount > 0 && whole > 0)) ? 1 : 0) + movedOf(session, place);
     const short = excess - reduced;
     if (short > 0 && (loose + short > allowed || place.stated > beforeDiscount)) {
       throw exceeds(session, place.id, place.stated - short, discount);
