@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { allRoutes, type Route } from '@eligo/contract';
+import { allRoutes, fieldNamesOf, type Route } from '@eligo/contract';
 import { type ExampleReferences, exampleBody, type SeededRecords } from '@eligo/gateway/probes';
 import { type IdKind, timeOfId } from '@eligo/values';
 import { requestText } from '../requests.ts';
@@ -203,7 +203,7 @@ export function growthCases(): GrowthCase[] {
 
 function filtersOf(route: Route): string[] {
   if (route.query === undefined) return [];
-  const names = Object.keys((route.query as { shape?: object }).shape ?? {});
+  const names = fieldNamesOf(route.query);
   if (names.length === 0) throw new Error(`${route.id}: its filters cannot be read`);
   return names.filter((name) => !pagination.has(name) && notMeasured[`${route.id} ${name}`] === undefined);
 }

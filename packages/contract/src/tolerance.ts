@@ -23,8 +23,9 @@ export function toleranceOf(schema: z.ZodType): Tolerance {
   return typeof idField === 'string' ? (value) => idInside(value, idField) : (value) => value;
 }
 
-/** The names of the fields that an object's schema knows. */
+/** The names of the fields that an object's schema knows, also where what is given is prepared before it is read. */
 export function fieldNamesOf(schema: z.ZodType): readonly string[] {
+  if (schema instanceof z.ZodPipe) return fieldNamesOf(schema.out as z.ZodType);
   return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
 }
 
