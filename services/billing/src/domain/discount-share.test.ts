@@ -165,6 +165,56 @@ describe('a change of items moves no share', () => {
   });
 });
 
+describe('an item that was invoiced at more than its price before the change', () => {
+  const off = [amountOff(1_000)];
+  const [dearer, cheaper] = [price(1_100), price(900)];
+  const of = (first: number, second: SoldPrice): Items => [
+    [A, first],
+    [second, 1],
+  ];
+  const later = (before: Subscription, to: Items) => {
+    const { prorations, subscription } = change(before, to, half, 'create_prorations');
+    const [item] = before.items;
+    return {
+      shares: amounts(prorations.filter(({ subscriptionItemId }) => subscriptionItemId === item?.id)),
+      invoiced: invoiced(subscription)[0],
+    };
+  };
+
+  it('after a change with none: a share of the discount that shrinks credits nothing [D14.185, D14.295]', () => {
+    const { subscription } = change(sold(of(10, B), off), of(1, B), half, 'none');
+    expect(invoiced(subscription)).toEqual([9_091, 909]);
+    const two: Items = [
+      [A, 1],
+      [B, 2],
+    ];
+    expect(later(subscription, two)).toEqual({ shares: [], invoiced: 9_091 });
+  });
+
+  it.each([
+    ['stays: nothing', price(1_000), [], 1_000],
+    ['shrinks: nothing', dearer, [], 1_000],
+    // 10.00 of 19.00 is 5.26 of the discount instead of 5.00.
+    ['grows: a credit of that', cheaper, [-13], 974],
+  ])('before its coupon was given, and its share %s [D14.116, D14.295]', (_what, second, shares, left) => {
+    const given = { ...sold(of(1, B)), discounts: off };
+    expect(later(given, of(1, second))).toEqual({ shares, invoiced: left });
+  });
+
+  it('beside a one-time line of its session: a share that shrinks credits nothing [D14.295]', () => {
+    const before = sold(of(1, B), off);
+    const items = before.items.map((item) => ({ ...item, invoicedCents: cents(750) }));
+    expect(later({ ...before, items }, of(1, dearer))).toEqual({ shares: [], invoiced: 750 });
+  });
+
+  it('costs more above what it was invoiced at, and no more than its share moved [D14.295]', () => {
+    const before = sold(of(1, B), off);
+    const items = before.items.map((item) => ({ ...item, invoicedCents: cents(600) }));
+    // 7.50 beside 30.00: of the 2.50 that its share shrinks, the 1.50 above 6.00.
+    expect(later({ ...before, items }, of(1, thirty))).toEqual({ shares: [75], invoiced: 750 });
+  });
+});
+
 describe('a moved share of a discount', () => {
   const off = [amountOff(1_000)];
   const both: Items = [

@@ -6,7 +6,7 @@ import type { SubscriptionItem } from './subscription.ts';
 
 /**
  * What each item costs in a whole period, by its id, if a fixed amount is taken off: its part depends on the other items, so that a change of one moves the others. A
- * percentage is each item's own, and moves by nothing but a cent of rounding.
+ * percentage alone is each item's own, and moves by nothing but a cent of rounding.
  */
 export function sharedTotals(
   items: readonly SubscriptionItem[],
@@ -19,16 +19,18 @@ export function sharedTotals(
 
 /**
  * What a whole period of an item that stays costs more, or less if below zero, because its part of a fixed discount moved from what left `before` to what leaves this
- * line. An item that was invoiced at less than `before`, such as with a coupon that holds once, costs no more within its period; nor does one whose eligibility is
- * another one by now, because what was invoiced and what is added would be on different cards. Undefined if it is unknown what the item was invoiced at.
+ * line: no more than the part moved, and not past what this line is. So an item that was invoiced at more than `before`, such as before its coupon was given, is credited
+ * by what its part grows, and costs more only above what it was invoiced at. One that was invoiced at less than `before`, such as with a coupon that holds once, costs no
+ * more within its period; nor does one whose eligibility is another one by now, because what was invoiced and what is added would be on different cards. Undefined if it
+ * is unknown what the item was invoiced at.
  */
 export function movedBy(item: SubscriptionItem, before: Cents | undefined, line: InvoiceLine): number | undefined {
   if (before === undefined || before === line.totalCents) return 0;
   if (item.invoicedCents === null) return undefined;
-  const move = line.totalCents - item.invoicedCents;
-  if (move <= 0) return move;
+  const [moved, missing] = [line.totalCents - before, line.totalCents - item.invoicedCents];
+  if (moved < 0) return Math.max(moved, Math.min(0, missing));
   const isOfSameCard = item.invoicedCents === 0 || item.invoicedEligible === isEligible(line);
-  return item.invoicedCents >= before && isOfSameCard ? move : 0;
+  return item.invoicedCents >= before && isOfSameCard ? Math.max(0, Math.min(moved, missing)) : 0;
 }
 
 /** The item, invoiced at so much more or less. */
