@@ -246,6 +246,27 @@ describe('a moved share of a discount', () => {
     ]);
   });
 
+  it('that moves up and back after a refund comes to nothing: nobody has paid for what it was charged [D14.236, D14.295]', () => {
+    const all = { paidCents: cents(1_000), takenBackCents: cents(1_000) };
+    let subscription = sold(both, off);
+    const [stays] = subscription.items;
+    let pending: Proration[] = [];
+    const shares = [thirty, ten, thirty, price(1_500), price(1_000), price(1_000)].map((second) => {
+      const to: Items = [
+        [A, 1],
+        [second, 1],
+      ];
+      const made = change(subscription, to, half, 'create_prorations', all, pending);
+      ({ subscription } = made);
+      pending = [...pending, ...made.prorations];
+      return amounts(made.prorations.filter(({ subscriptionItemId }) => subscriptionItemId === stays?.id));
+    });
+    // Up by 2.50, back, up again, back by 1.50 and 1.00, and no further: its 5.00 were refunded.
+    expect(shares).toEqual([[125], [-125], [125], [-75], [-50], []]);
+    const alone = change(subscription, [[A, 1]], half, 'create_prorations', all, pending);
+    expect(amounts(alone.prorations.filter(({ subscriptionItemId }) => subscriptionItemId === stays?.id))).toEqual([]);
+  });
+
   it('stays on its card: where an item’s eligibility is another one by now, it costs no more within the period [D14.295]', () => {
     const before = sold(both, off);
     const [left = A, right = B] = [

@@ -83,10 +83,11 @@ export function changeItems(
     const unpaid = unpaidOf(item, pending);
     return creditFor(item, cents(unpaid + keptOf(cents(item.invoicedCents - unpaid), priced.kept)));
   };
-  // What was paid of the item first: its unpaid remainder is credited whole later.
+  // What nobody has paid yet first, so that a share that moves up and back comes to nothing.
   const creditLess = (item: SubscriptionItem, less: Cents) => {
     if (less === 0) return [];
-    return creditFor(item, unpaidOf(item, pending) === item.invoicedCents ? less : keptOf(less, priced.kept));
+    const unpaid = cents(Math.min(less, unpaidOf(item, pending)));
+    return creditFor(item, cents(unpaid + keptOf(cents(less - unpaid), priced.kept)));
   };
   if (beginsPeriod) {
     const lines = periodLines(items, discountsAt(discounts, at), eligibility);
@@ -182,10 +183,14 @@ function rhythmOf(before: Subscription, { items }: PricedItems): Rhythm {
   return { interval: shared.interval, intervalCount: shared.intervalCount };
 }
 
-// Nobody has paid yet for what is charged with a later invoice, so nothing of it was refunded.
+// Nobody has paid yet for what is charged with a later invoice, so nothing of it was refunded. What was credited since is no longer owed.
 function unpaidOf({ id, invoicedCents }: SubscriptionItem, pending: readonly Proration[]): Cents {
-  const charges = pending.filter(({ kind, subscriptionItemId }) => kind === 'charge' && subscriptionItemId === id);
-  return cents(Math.min(invoicedCents ?? 0, sumCents(charges.map(({ wholeCents }) => wholeCents))));
+  const own = pending.filter(({ subscriptionItemId }) => subscriptionItemId === id);
+  const unpaid = own.reduce(
+    (sum, { kind, wholeCents }) => (kind === 'charge' ? sum + wholeCents : Math.max(0, sum - wholeCents)),
+    0,
+  );
+  return cents(Math.min(invoicedCents ?? 0, unpaid));
 }
 
 function isChanged({ item, price, quantity }: PricedItem): boolean {
