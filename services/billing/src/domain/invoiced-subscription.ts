@@ -1,7 +1,7 @@
 import type { StoredDiscount } from './discounts.ts';
 import { finalizedInvoice, type InvoiceTerms, itemsUninvoiced } from './finalized-invoice.ts';
 import type { Invoice, InvoiceLine, ProratedLines } from './invoice.ts';
-import { type Proration, withProrations } from './proration.ts';
+import { type Proration, type RestOfPeriod, withProrations } from './proration.ts';
 import type { Subscription } from './subscription.ts';
 import { discountsAfter } from './used-discounts.ts';
 
@@ -13,13 +13,14 @@ export interface InvoicedSubscription extends ProratedLines {
 
 /**
  * Invoices these lines and what is pending. The new invoice is the subscription's latest one, and what is owed is charged now. The items say what the lines invoice
- * them at, unless nobody pays it, and the discounts which of them are used up.
+ * them at, unless nobody pays it, and the discounts which of them are used up. `rest` is what the lines are for, if they are for less than a period.
  */
 export function invoiceSubscription(
   subscription: Subscription,
   lines: readonly InvoiceLine[],
   pending: readonly Proration[],
   terms: InvoiceTerms,
+  rest?: RestOfPeriod,
 ): InvoicedSubscription {
   const prorated = withProrations(lines, pending);
   const invoice = finalizedInvoice(subscription, prorated, terms);
@@ -31,7 +32,7 @@ export function invoiceSubscription(
     subscription: {
       ...subscription,
       items: invoice.status === 'uncollectible' ? itemsUninvoiced(items) : items,
-      discounts: discountsAfter(items, discounts, { own: lines, all: prorated.lines }, terms.periodStart),
+      discounts: discountsAfter(items, discounts, { own: lines, all: prorated.lines, rest }, terms.periodStart),
       latestInvoiceId: invoice.id,
       paymentAt: invoice.status === 'open' ? terms.at : null,
     },

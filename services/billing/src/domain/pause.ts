@@ -38,7 +38,8 @@ export function resumeSubscription(
   const period = keepsAnchor ? periodAround(before.anchor, before, at) : { start: at, end: periodEnd(at, before, at) };
   const discounts = before.discounts as readonly StoredDiscount[];
   const whole = periodLines(before.items, discountsAt(discounts, at), eligibility);
-  const lines = keepsAnchor ? restOfPeriod(whole, { period, at }) : whole;
+  const rest = keepsAnchor ? { period, at } : undefined;
+  const lines = rest === undefined ? whole : restOfPeriod(whole, rest);
   const terms = { reason: 'subscription_update', periodStart: at, periodEnd: period.end, at } as const;
   const resumed: Subscription = {
     ...before,
@@ -48,5 +49,5 @@ export function resumeSubscription(
     currentPeriodStart: at,
     currentPeriodEnd: period.end,
   };
-  return invoiceSubscription(resumed, lines, pending, terms);
+  return invoiceSubscription(resumed, lines, pending, terms, rest);
 }

@@ -1,13 +1,17 @@
 import { type Cents, cents, sumCents, takeDiscounts } from '@eligo/values';
 import { discountingOf, discountsAt, isOnce, type StoredDiscount, usedDiscounts } from './discounts.ts';
+import { periodTotals } from './finalized-invoice.ts';
 import type { InvoiceLine } from './invoice.ts';
 import { minimumChargeCents } from './payment-shares.ts';
+import { type RestOfPeriod, restOfPeriod } from './proration.ts';
 import type { SubscriptionItem } from './subscription.ts';
 
 /** What is invoiced: the lines of the items, and all lines of the invoice. */
 export interface InvoicedLines {
   readonly own: readonly InvoiceLine[];
   readonly all: readonly InvoiceLine[];
+  /** What the lines of the items are for; undefined if it is a whole period. */
+  readonly rest?: RestOfPeriod | undefined;
 }
 
 /**
@@ -17,18 +21,42 @@ export interface InvoicedLines {
 export function discountsAfter(
   items: readonly SubscriptionItem[],
   discounts: readonly StoredDiscount[],
-  { own, all }: InvoicedLines,
+  invoiced: InvoicedLines,
   at: Date,
 ): StoredDiscount[] {
-  const off = sumCents(own.map(({ discountCents }) => discountCents));
-  if (off === 0) return [...discounts];
+  const { own, all } = invoiced;
+  if (sumCents(own.map(({ discountCents }) => discountCents)) === 0) return [...discounts];
   const active = discountsAt(discounts, at);
   const taken = takenOff(items, active);
-  const used = new Map(active.flatMap((one, index) => (isOnce(one) ? [[one, taken[index] ?? cents(0)] as const] : [])));
-  // Of the rest of a period only a part is taken off.
-  const offOnce = Math.min(off, sumCents([...used.values()]));
-  if (sumCents(all.map(({ totalCents }) => totalCents)) + offOnce < minimumChargeCents) return [...discounts];
-  return usedDiscounts(discounts, (one) => (used.get(one) ?? 0) > 0, at);
+  const used = new Set(active.filter((one, index) => isOnce(one) && (taken[index] ?? 0) > 0));
+  const left = active.filter((one) => !used.has(one));
+  // Another discount may take off what a used one leaves, so what it took is not what it spares.
+  const without = totalOf(all) - totalOf(own) + totalOf(discountedBy(left, items, invoiced));
+  if (without < minimumChargeCents) return [...discounts];
+  return usedDiscounts(discounts, (one) => used.has(one), at);
+}
+
+function totalOf(lines: readonly InvoiceLine[]): number {
+  return sumCents(lines.map(({ totalCents }) => totalCents));
+}
+
+// The lines of the items as other discounts leave them.
+function discountedBy(
+  discounts: readonly StoredDiscount[],
+  items: readonly SubscriptionItem[],
+  { own, rest }: InvoicedLines,
+): readonly InvoiceLine[] {
+  const totals = periodTotals(items, discounts);
+  const whole = own.map((line) => {
+    const index = items.findIndex(({ id }) => id === line.subscriptionItemId);
+    const [item, totalCents] = [items[index], totals[index]];
+    if (item === undefined || totalCents === undefined) throw new Error('A line of a period has no item');
+    const subtotalCents = cents(item.unitAmountCents * item.quantity);
+    const { taxCents, shippingCents } = item;
+    const discountCents = cents(subtotalCents + taxCents + shippingCents - totalCents);
+    return { ...line, subtotalCents, discountCents, taxCents, shippingCents, totalCents };
+  });
+  return rest === undefined ? whole : restOfPeriod(whole, rest);
 }
 
 /** What each discount takes off a whole period of items, in the order of the discounts. */
