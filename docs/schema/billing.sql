@@ -526,6 +526,7 @@ create table prorations (
   period_end timestamp(3) with time zone not null,
   left_cents bigint not null,
   created_at timestamp(3) with time zone not null,
+  is_share boolean default false not null,
   constraint prorations_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint prorations_account_id_test_mode_subscription_id_fkey FOREIGN KEY (account_id, test_mode, subscription_id) REFERENCES subscriptions(account_id, test_mode, id),
   constraint charge_eligible_by_its_letter CHECK (((kind = 'credit'::text) OR (NOT eligible) OR (eligibility IS DISTINCT FROM 'letter_of_medical_necessity'::text) OR (letter_id IS NOT NULL))),

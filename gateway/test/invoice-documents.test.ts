@@ -113,6 +113,23 @@ describe('the documents of an invoice', () => {
     }
   });
 
+  test('name a moved share of a discount as what it is: its item is used throughout [D14.193, D14.295]', () => {
+    const [line, , charged] = statement.lines;
+    const [, credited] = statement.credits;
+    if (line === undefined || charged === undefined || credited === undefined) throw new Error('nothing to show');
+    const shares = create(InvoiceStatementSchema, {
+      ...{ invoice: statement.invoice, payments: statement.payments },
+      lines: [line, { ...charged, isShare: true }],
+      credits: [{ ...credited, isShare: true }],
+    });
+    const { items } = invoiceDocument({ ...facts, statement: shares });
+    const notes = ['Not eligible', 'Change of its share of a discount: April 16, 2026 to May 1, 2026'];
+    expect(items.slice(1)).toEqual([
+      { name: 'Bath towel', notes, cents: 500 },
+      { name: 'Bath towel', notes, cents: -1_000 },
+    ]);
+  });
+
   test('are the same bytes twice [D14.193]', async () => {
     expect(invoiceHtml(invoiceDocument(facts))).toBe(invoiceHtml(invoiceDocument(facts)));
     const [one, other] = await Promise.all([1, 2].map(() => invoicePdf(invoiceDocument(facts))));

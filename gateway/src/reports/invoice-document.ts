@@ -77,13 +77,18 @@ export function invoiceDocument(facts: InvoiceFacts): InvoiceDocument {
   };
 }
 
+// The item is used throughout.
+const movedShare = 'Change of its share of a discount: ';
+
 function itemsOf({ statement, names }: InvoiceFacts): InvoiceDocument['items'] {
   const lines = statement.lines.map((line) => ({
-    name: `${line.quantity} × ${productName(names, line.productId)}`,
+    name: line.isShare
+      ? productName(names, line.productId)
+      : `${line.quantity} × ${productName(names, line.productId)}`,
     notes: [
       eligibilityInWords(line.eligibleCents > 0n ? (line.eligibility ?? null) : null),
-      ...partOf('', line),
-      ...shareOf('Price', line.subtotalCents),
+      ...partOf(line.isShare ? movedShare : '', line),
+      ...(line.isShare ? [] : shareOf('Price', line.subtotalCents)),
       ...shareOf('Discounts', -line.discountCents),
       ...shareOf('Shipping', line.shippingCents),
       ...shareOf('Tax', line.taxCents),
@@ -91,10 +96,10 @@ function itemsOf({ statement, names }: InvoiceFacts): InvoiceDocument['items'] {
     cents: Number(line.totalCents),
   }));
   const credits = statement.credits.map((credit) => ({
-    name: `Credit: ${productName(names, credit.productId)}`,
+    name: credit.isShare ? productName(names, credit.productId) : `Credit: ${productName(names, credit.productId)}`,
     notes: [
       eligibilityInWords(credit.eligible ? (credit.eligibility ?? null) : null),
-      ...partOf('Unused time: ', credit),
+      ...partOf(credit.isShare ? movedShare : 'Unused time: ', credit),
     ],
     cents: -Number(credit.amountCents),
   }));

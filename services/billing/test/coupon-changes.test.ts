@@ -27,6 +27,7 @@ const { runAt, read, update, invoicesOf, voids } = callsOn(
   () => on,
   () => scope,
 );
+const june = '2026-06-01T00:00:00.000Z';
 const redemptions = () => [...on.peers.redemptions.values()];
 const tasks = () =>
   on.test.admin('select kind from billing.catalog_tasks where account_id = $1 order by kind', [scope.accountId]);
@@ -176,5 +177,33 @@ describe('a fixed amount off two items, of which one changes halfway through the
     on.peers.behave(card, 'pays');
     await update(id, { items: [{ priceId: price, quantity: 1 }] });
     expect(await pendingOf(id)).toEqual([-250, -250]);
+  });
+});
+
+describe('many items with a fixed discount', () => {
+  it('take more changes than 200 prorations: the shares of those that stay are counted apart, and the renewal carries all [D14.188, D14.295]', async () => {
+    const items = Array.from({ length: 20 }, () => ({ unitAmountCents: 3_000, quantity: 1 }));
+    const { subscriptionId: id, priceIds } = await sell(on, scope, { items });
+    const couponId = on.peers.coupon({ amountOffCents: 50_000n, duration: 'forever' });
+    await update(id, { discount: { couponId, promoCode: null } });
+    await runAt(may);
+    on.at('2026-05-02T00:00:00.000Z');
+    const [first = '', ...others] = priceIds;
+    const kept = others.map((priceId) => ({ priceId, quantity: 1 }));
+    for (let quantity = 2; quantity <= 13; quantity++) {
+      await update(id, { items: [{ priceId: first, quantity }, ...kept] });
+    }
+    const pending = await pendingProrations(on.database, scope, id);
+    const shares = pending.filter(({ isShare }) => isShare);
+    expect(pending.length - shares.length).toBe(24);
+    expect(shares.length).toBeGreaterThan(200);
+    expect(shares.every(({ priceId }) => priceId !== first)).toBe(true);
+    await runAt(june);
+    expect(await pendingProrations(on.database, scope, id)).toEqual([]);
+    const sum = pending.reduce(
+      (all, { kind, amountCents }) => all + (kind === 'credit' ? -amountCents : amountCents),
+      0,
+    );
+    expect(Number((await invoicesOf(id)).at(-1)?.total_cents)).toBe(32 * 3_000 - 50_000 + sum);
   });
 });

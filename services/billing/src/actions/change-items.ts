@@ -7,9 +7,9 @@ import { changeItems, invoiceOfChange, type PricedItems } from '../domain/item-c
 import { type AskedItem, matchItems } from '../domain/item-match.ts';
 import { nothingTakenBack } from '../domain/kept-share.ts';
 import { refuseTooLarge } from '../domain/opened-subscription.ts';
-import { duePending } from '../domain/proration.ts';
+import { duePending, isTooMuch } from '../domain/proration.ts';
 import type { Subscription } from '../domain/subscription.ts';
-import { insertProrations, mostPending, pendingProrations } from '../store/prorations.ts';
+import { insertProrations, pendingProrations } from '../store/prorations.ts';
 import { chargeInFlight } from './change-subscription.ts';
 import { eligibilityAt } from './judge-items.ts';
 import { readKeptShare } from './read-kept-share.ts';
@@ -82,7 +82,7 @@ export async function applyItems(
   const earlier = await pendingProrations(tx, scope, subscription.id);
   const changed = changeItems(subscription, priced, earlier, at);
   const pending = [...earlier, ...changed.prorations];
-  if (pending.length > mostPending) throw tooManyPending();
+  if (isTooMuch(pending)) throw tooManyPending();
   const charges = pending.filter(({ kind }) => kind === 'charge');
   refuseTooLarge(sumCents([...changed.lines.map((line) => line.totalCents), ...charges.map((one) => one.leftCents)]));
   // What stays pending is charged with the next period.

@@ -136,7 +136,14 @@ describe('the two parts of an invoice', () => {
           const amountCents = cents(amount);
           return {
             ...{ id: newId('proration'), subscriptionId: '', subscriptionItemId: '', priceId: '', productId: null },
-            ...{ kind, quantity: 1, wholeCents: amountCents, subtotalCents: amountCents, discountCents: cents(0) },
+            ...{
+              kind,
+              isShare: false,
+              quantity: 1,
+              wholeCents: amountCents,
+              subtotalCents: amountCents,
+              discountCents: cents(0),
+            },
             ...{ taxCents: cents(0), shippingCents: cents(0), amountCents, leftCents: amountCents, createdAt: start },
             ...{ eligible: isEligible, decision: isEligible ? eligible : other, periodStart: start, periodEnd: end },
           };

@@ -73,21 +73,21 @@ export function changeItems(
     return { subscription, prorations: [], lines: [], invoicesNow: false, wholeCents };
   }
   const rest = { period: periodAround(before.anchor, before, at), at };
-  const creditFor = (item: SubscriptionItem, invoicedCents: Cents) => {
+  const creditFor = (item: SubscriptionItem, invoicedCents: Cents, isShare: boolean) => {
     const decision = priced.before[before.items.findIndex(({ id }) => id === item.id)];
     if (decision === undefined) throw new Error(`Item ${item.id} has no eligibility decision`);
-    return creditOf(before.id, { ...item, invoicedCents }, decision, rest);
+    return creditOf(before.id, { ...item, invoicedCents }, decision, rest, isShare);
   };
   const credit = (item: SubscriptionItem) => {
     if (item.invoicedCents === null) throw unknownAmount();
     const unpaid = unpaidOf(item, pending);
-    return creditFor(item, cents(unpaid + keptOf(cents(item.invoicedCents - unpaid), priced.kept)));
+    return creditFor(item, cents(unpaid + keptOf(cents(item.invoicedCents - unpaid), priced.kept)), false);
   };
   // What nobody has paid yet first, so that a share that moves up and back comes to nothing.
   const creditLess = (item: SubscriptionItem, less: Cents) => {
     if (less === 0) return [];
     const unpaid = cents(Math.min(less, unpaidOf(item, pending)));
-    return creditFor(item, cents(unpaid + keptOf(cents(less - unpaid), priced.kept)));
+    return creditFor(item, cents(unpaid + keptOf(cents(less - unpaid), priced.kept)), true);
   };
   if (beginsPeriod) {
     const lines = periodLines(items, discountsAt(discounts, at), eligibility);
@@ -118,8 +118,8 @@ export function changeItems(
     return less === undefined ? credit(previous) : creditLess(previous, less);
   });
   const removed = priced.removed.flatMap(credit);
-  const charges = parts.flatMap(({ item, charged }) =>
-    charged === undefined ? [] : chargeOf(before.id, item, charged, rest),
+  const charges = parts.flatMap(({ item, less, charged }) =>
+    charged === undefined ? [] : chargeOf(before.id, item, charged, rest, less !== undefined),
   );
   return {
     subscription: { ...subscription, items: parts.map(({ item }) => item) },

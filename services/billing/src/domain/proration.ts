@@ -13,6 +13,8 @@ export interface Proration {
   readonly subscriptionId: string;
   readonly subscriptionItemId: string;
   readonly kind: 'credit' | 'charge';
+  /** Whether it is of an item that stays and whose share of a fixed discount moved. */
+  readonly isShare: boolean;
   readonly priceId: string;
   readonly productId: string | null;
   readonly quantity: number;
@@ -46,6 +48,7 @@ export function creditOf(
   item: SubscriptionItem,
   decision: Eligibility,
   { period, at }: RestOfPeriod,
+  isShare: boolean,
 ): Proration[] {
   if (item.invoicedCents === null || item.invoicedEligible === null) {
     throw new Error(`What item ${item.id} was invoiced at is not known`);
@@ -56,6 +59,7 @@ export function creditOf(
     {
       ...identityOf(subscriptionId, item, { period, at }),
       kind: 'credit',
+      isShare,
       wholeCents: item.invoicedCents,
       ...{ subtotalCents: amountCents, discountCents: cents(0), taxCents: cents(0), shippingCents: cents(0) },
       ...{ amountCents, leftCents: amountCents },
@@ -71,6 +75,7 @@ export function chargeOf(
   item: SubscriptionItem,
   whole: InvoiceLine,
   { period, at }: RestOfPeriod,
+  isShare: boolean,
 ): Proration[] {
   const [line] = restOfPeriod([whole], { period, at });
   if (line === undefined || line.totalCents === 0) return [];
@@ -81,6 +86,7 @@ export function chargeOf(
     {
       ...identityOf(subscriptionId, item, { period, at }),
       kind: 'charge',
+      isShare,
       wholeCents: whole.totalCents,
       ...{ subtotalCents, discountCents, taxCents, shippingCents, amountCents: totalCents, leftCents: totalCents },
       eligible: isEligible(decision),
@@ -124,6 +130,15 @@ function usableCredits(lines: readonly InvoiceLine[], pending: readonly Proratio
 
 function creditsOf(pending: readonly Proration[], isEligible: boolean): Proration[] {
   return pending.filter(({ kind, eligible }) => kind === 'credit' && eligible === isEligible);
+}
+
+/** How much may be pending of the items that change, and of the shares of those that stay: what an invoice carries has a bound. */
+export const mostPending = { changes: 200, shares: 800 } as const;
+
+/** Whether more is pending than one invoice may carry. */
+export function isTooMuch(pending: readonly Pick<Proration, 'isShare'>[]): boolean {
+  const shares = pending.filter(({ isShare }) => isShare).length;
+  return shares > mostPending.shares || pending.length - shares > mostPending.changes;
 }
 
 /** The lines of the rest of a period. */

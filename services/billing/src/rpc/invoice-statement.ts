@@ -37,7 +37,7 @@ export function invoiceStatementHandlers({
           totalCents: BigInt(line.totalCents),
           eligibleCents: BigInt(line.eligibleCents),
           ...present({ productId: line.productId, eligibility: line.eligibility }),
-          ...periodOf(parts.get(line.prorationId ?? '')),
+          ...partOf(parts.get(line.prorationId ?? '')),
         })),
         credits: credits.map((credit) => {
           const part = parts.get(credit.prorationId);
@@ -45,7 +45,7 @@ export function invoiceStatementHandlers({
             amountCents: BigInt(credit.amountCents),
             eligible: credit.eligible,
             ...present({ productId: part?.productId, eligibility: credit.eligibility }),
-            ...periodOf(part),
+            ...partOf(part),
           };
         }),
         payments: charges
@@ -63,7 +63,8 @@ export function invoiceStatementHandlers({
   };
 }
 
-function periodOf(part: ProratedPart | undefined) {
+function partOf(part: ProratedPart | undefined) {
   if (part === undefined) return {};
-  return { periodStartMs: BigInt(part.periodStart.getTime()), periodEndMs: BigInt(part.periodEnd.getTime()) };
+  const { periodStart, periodEnd, isShare } = part;
+  return { periodStartMs: BigInt(periodStart.getTime()), periodEndMs: BigInt(periodEnd.getTime()), isShare };
 }

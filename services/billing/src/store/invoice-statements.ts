@@ -4,6 +4,7 @@ import { type Cents, centsFromInt64 } from '@eligo/values';
 /** What a proration is of: a part of a period of a product, and of what the whole period is. */
 export interface ProratedPart {
   readonly productId: string | null;
+  readonly isShare: boolean;
   readonly periodStart: Date;
   readonly periodEnd: Date;
   readonly wholeCents: Cents;
@@ -28,6 +29,7 @@ export async function loadProratedParts(
       {
         ...{ productId: row.product_id, periodStart: row.period_start, periodEnd: row.period_end },
         wholeCents: centsFromInt64(row.whole_cents),
+        isShare: row.is_share,
       },
     ]),
   );
@@ -43,10 +45,11 @@ interface PartRow {
   period_start: Date;
   period_end: Date;
   whole_cents: bigint;
+  is_share: boolean;
 }
 
 const selectParts = scoped<PartRow>(
   'prorations.parts',
-  `select id, product_id, period_start, period_end, whole_cents from prorations
+  `select id, product_id, period_start, period_end, whole_cents, is_share from prorations
    where account_id = $1 and test_mode = $2 and id = any($3::text[])`,
 );

@@ -1,7 +1,7 @@
 import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { centsFromInt64 } from '@eligo/values';
 import type { UsedCredit } from '../domain/invoice.ts';
-import type { Proration } from '../domain/proration.ts';
+import { mostPending, type Proration } from '../domain/proration.ts';
 
 /** Writes what a change of items is worth; it is pending until an invoice carries it. */
 export async function insertProrations(tx: Tx, scope: Scope, made: readonly Proration[]): Promise<void> {
@@ -31,12 +31,13 @@ export async function insertProrations(tx: Tx, scope: Scope, made: readonly Pror
     column(({ periodEnd }) => periodEnd),
     column(({ leftCents }) => leftCents),
     column(({ createdAt }) => createdAt),
+    column(({ isShare }) => isShare),
   ]);
 }
 
-/** What no invoice of a subscription carries yet, oldest first. There are at most `mostPending`. */
+/** What no invoice of a subscription carries yet, oldest first. It is at most `mostPending`. */
 export async function pendingProrations(db: Db, scope: Scope, subscriptionId: string): Promise<Proration[]> {
-  return (await db.rows(selectPending, scope, [subscriptionId, mostPending])).map(fromRow);
+  return (await db.rows(selectPending, scope, [subscriptionId, mostPending.changes + mostPending.shares])).map(fromRow);
 }
 
 /** Those of the subscriptions for which something is pending. */
@@ -48,9 +49,6 @@ export async function subscriptionsWithPending(
   const rows = await db.rows(selectWithPending, scope, [subscriptionIds]);
   return new Set(rows.map(({ id }) => id));
 }
-
-/** How much may be pending for a subscription: the lines of an invoice have a bound, too. */
-export const mostPending = 200;
 
 /** Records the credits that a new invoice uses, and that it carries these charges. */
 export async function carryProrations(
@@ -115,6 +113,7 @@ interface ProrationRow {
   period_end: Date;
   left_cents: bigint;
   created_at: Date;
+  is_share: boolean;
 }
 
 function fromRow(row: ProrationRow): Proration {
@@ -123,6 +122,7 @@ function fromRow(row: ProrationRow): Proration {
     subscriptionId: row.subscription_id,
     subscriptionItemId: row.subscription_item_id,
     kind: row.kind,
+    isShare: row.is_share,
     priceId: row.price_id,
     productId: row.product_id,
     quantity: Number(row.quantity),
@@ -149,14 +149,14 @@ function fromRow(row: ProrationRow): Proration {
 
 const columns = `id, subscription_id, subscription_item_id, kind, price_id, product_id, quantity, whole_cents, subtotal_cents, discount_cents,
      tax_cents, shipping_cents, amount_cents, eligible, eligibility, rule, rule_version, rationale, letter_id, period_start, period_end,
-     left_cents, created_at`;
+     left_cents, created_at, is_share`;
 const insert = scoped(
   'prorations.insert',
   `insert into prorations (account_id, test_mode, ${columns})
    select $1, $2, made.*
    from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
      $13::bigint[], $14::bigint[], $15::bigint[], $16::boolean[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[],
-     $22::timestamptz[], $23::timestamptz[], $24::bigint[], $25::timestamptz[]) as made (${columns})`,
+     $22::timestamptz[], $23::timestamptz[], $24::bigint[], $25::timestamptz[], $26::boolean[]) as made (${columns})`,
 );
 const selectPending = scoped<ProrationRow>(
   'prorations.pending',
