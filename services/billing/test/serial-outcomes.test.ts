@@ -110,13 +110,13 @@ async function bring(standing: Standing, cardThen: Card): Promise<Called> {
   return { standing, scope, id, card, fresh, backup, typed: on.peers.typed('pays') };
 }
 
-/** What a call answers: `done`, or the code of its refusal. The page shows the invoice after any answer. */
+/** What a call answers: `done`, or the code of its refusal. The page shows the invoice after any answer, and has paid nothing where it is to be asked again. */
 async function answerOf(call: CallName, made: Promise<unknown>): Promise<string> {
   return made.then(
     () => 'done',
     (error: { code?: string }) => {
       if (error.code === undefined) throw error;
-      return call === 'page' ? 'done' : error.code;
+      return call === 'page' && error.code !== 'lock_timeout' ? 'done' : error.code;
     },
   );
 }
