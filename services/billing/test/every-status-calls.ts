@@ -101,8 +101,8 @@ export const calls: Readonly<Record<string, Ask>> = {
     defaultPaymentMethodId: on.peers.cardOf(of.customerId, true, 'insufficient_funds'),
   })),
   '`PATCH` `cancel_at_period_end`': update({ cancelAtPeriodEnd: true }),
-  '`PATCH` `cancel_at_period_end`, its period is over': afterPeriod(update({ cancelAtPeriodEnd: true })),
   '`PATCH` `cancel_at_period_end` `false`': update({ cancelAtPeriodEnd: false }),
+  '`PATCH` `cancel_at_period_end`, its period is over': afterPeriod(update({ cancelAtPeriodEnd: true })),
   '`PATCH` `cancel_at`': update({ cancelAt: later(2) }),
   '`PATCH` `cancel_at` in the past': update({ cancelAt: later(-1) }),
   '`PATCH` `coupon`': update((_of, on) => ({
