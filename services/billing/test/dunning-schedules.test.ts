@@ -1,7 +1,6 @@
 import type { Scope } from '@eligo/postgres';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { changeDunning } from '../src/actions/change-dunning.ts';
-import { nextRetry } from '../src/domain/dunning.ts';
 import { type Fixture, openFixture, paidPeriods, sell, someScope, start } from './fixture.ts';
 import { callsOn, may } from './subscription-calls.ts';
 
@@ -23,6 +22,21 @@ const { runAt, read, update, pastDue, unpaid, voids, eventsOf } = callsOn(
 );
 const dun = (retryDays: number[], endsWith?: 'canceled' | 'unpaid') =>
   changeDunning(on.database, scope, { retryDays, ...(endsWith === undefined ? {} : { endsWith }) });
+
+/** Stores days that the table took before it had its constraint. */
+const storeOld = async (days: string) => {
+  const constraint = await on.test.admin(
+    `select pg_get_constraintdef(oid) as definition from pg_constraint where conname = 'retry_days_ascend'`,
+  );
+  await on.test.admin('alter table billing.dunning_settings drop constraint retry_days_ascend');
+  await on.test.admin(
+    `insert into billing.dunning_settings (account_id, test_mode, retry_days, ends_with, updated_at) values ($1, $2, $3::smallint[], 'canceled', now())`,
+    [scope.accountId, scope.testMode, days],
+  );
+  await on.test.admin(
+    `alter table billing.dunning_settings add constraint retry_days_ascend ${String(constraint[0]?.definition)}`,
+  );
+};
 const attemptsOf = async (id: string) => (await read(id)).invoice.attempts;
 
 /** The days of May on which a renewal is charged until there is no further try, with the hour before each. */
@@ -92,12 +106,20 @@ describe('the days on which an account duns', () => {
     for (const days of ['{1}', '{60}', '{1,2,3,4,5,6,7,8,9,10}']) await insert(days);
   });
 
-  it('that were stored out of order before the table refused them are taken in order [D14.91]', () => {
-    const day = (n: number) => new Date(start.getTime() + n * 86_400_000);
-    const next = (at: Date, refusedForGood: boolean) =>
-      nextRetry({ retryDays: [5, 1, 3], endsWith: 'canceled' }, { firstFailedAt: start, at, refusedForGood });
-    expect([0, 1, 3, 5].map((n) => next(day(n), false))).toEqual([day(1), day(3), day(5), undefined]);
-    expect(next(start, true)).toEqual(day(5));
+  it.each([
+    ['{7,3}', [3, 7]],
+    ['{3,3}', [3]],
+    ['{30,90}', [30, 60]],
+    ['{90,61}', [60]],
+  ])('that were stored before the table refused them are taken and kept in order, each once, within 60: %s [D14.91]', async (stored, taken) => {
+    await storeOld(stored);
+    const { subscriptionId: id } = await pastDue();
+    expect((await read(id)).subscription.paymentAt).toEqual(new Date(Date.parse(may) + (taken[0] ?? 0) * 86_400_000));
+    expect(await changeDunning(on.database, scope, { endsWith: 'unpaid' })).toEqual({
+      ...{ retryDays: taken, endsWith: 'unpaid' },
+    });
+    expect(await triesOf(id)).toEqual(taken);
+    expect((await read(id)).subscription.status).toBe('unpaid');
   });
 });
 

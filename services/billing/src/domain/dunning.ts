@@ -12,11 +12,19 @@ export const defaultDunning: DunningSettings = { retryDays: [1, 3, 5, 7], endsWi
 /** Whether an account can dun on these days: ten ascending ones at most, within the two months in which Stripe retries, too. */
 export function areRetryDays(days: readonly number[]): boolean {
   const isFew = days.length >= 1 && days.length <= 10;
-  return isFew && days.every((day, at) => Number.isInteger(day) && day > (days[at - 1] ?? 0) && day <= 60);
+  return isFew && days.every((day, at) => Number.isInteger(day) && day > (days[at - 1] ?? 0) && day <= mostDays);
 }
 
 /** A retry that runs this much late is not late: jobs and processors take their time. */
 const punctualMs = 3_600_000;
+
+/** The days of a row that was stored before the table refused what `areRetryDays` refuses: in order, each once, and within the two months. */
+export function takenRetryDays(stored: readonly number[]): readonly number[] {
+  const within = stored.map((day) => Math.min(day, mostDays));
+  return [...new Set(within)].toSorted((one, other) => one - other);
+}
+
+const mostDays = 60;
 
 /**
  * The time from which the days of a dunning schedule count: the first failure. A retry that runs late, after an outage, moves it by as much, so that
@@ -39,9 +47,7 @@ export function nextRetry(
   settings: DunningSettings,
   failure: { readonly firstFailedAt: Date; readonly at: Date; readonly refusedForGood: boolean },
 ): Date | undefined {
-  // Rows that were written before the table refused it can have days out of order.
-  const days = settings.retryDays.toSorted((one, other) => one - other);
-  const times = days.map((day) => new Date(failure.firstFailedAt.getTime() + day * 86_400_000));
+  const times = settings.retryDays.map((day) => new Date(failure.firstFailedAt.getTime() + day * 86_400_000));
   const left = times.filter((time) => time > failure.at);
   return failure.refusedForGood ? left.at(-1) : left[0];
 }

@@ -1,10 +1,10 @@
 import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
-import { type DunningSettings, defaultDunning } from '../domain/dunning.ts';
+import { type DunningSettings, defaultDunning, takenRetryDays } from '../domain/dunning.ts';
 
-/** How the account duns. */
+/** How the account duns: on days that the table takes again. */
 export async function findDunning(db: Db, scope: Scope): Promise<DunningSettings> {
   const row = await db.row(select, scope);
-  return row === undefined ? defaultDunning : { retryDays: row.retry_days, endsWith: row.ends_with };
+  return row === undefined ? defaultDunning : { retryDays: takenRetryDays(row.retry_days), endsWith: row.ends_with };
 }
 
 export async function saveDunning(tx: Tx, scope: Scope, { retryDays, endsWith }: DunningSettings): Promise<void> {
