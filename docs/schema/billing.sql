@@ -292,6 +292,7 @@ create table invoices (
   refused_backup_payment_method_id text collate "C",
   scheduled_payment_at timestamp(3) with time zone,
   updated_payment_method_ids text[] default '{}'::text[] not null,
+  page_tries_without_charge integer default 0 not null,
   constraint invoices_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint invoices_account_id_test_mode_subscription_id_fkey FOREIGN KEY (account_id, test_mode, subscription_id) REFERENCES subscriptions(account_id, test_mode, id) DEFERRABLE INITIALLY DEFERRED,
   constraint backup_charge_statuses CHECK ((backup_charge_status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'failed'::text]))) NOT VALID,
@@ -305,6 +306,7 @@ create table invoices (
   constraint invoices_status_check CHECK ((status = ANY (ARRAY['draft'::text, 'open'::text, 'paid'::text, 'void'::text, 'uncollectible'::text]))),
   constraint invoices_total_cents_check CHECK ((total_cents >= 0)),
   constraint page_payment_names_a_card CHECK (((NOT pays_on_page) OR (pay_with_payment_method_id IS NOT NULL))),
+  constraint page_tries_within_attempts CHECK (((page_tries_without_charge >= 0) AND (page_tries_without_charge <= attempts))),
   constraint paid_is_paid_in_full CHECK ((((status = 'paid'::text) = (paid_at IS NOT NULL)) AND ((status <> 'paid'::text) OR (amount_paid_cents = total_cents)))),
   constraint paid_within_total CHECK ((amount_paid_cents <= total_cents)),
   constraint scheduled_behind_another_card CHECK (((scheduled_payment_at IS NULL) OR (pay_with_payment_method_id IS NOT NULL)))

@@ -111,16 +111,19 @@ describe('the days on which an account duns', () => {
     ['{3,3}', [3]],
     ['{30,90}', [30, 60]],
     ['{90,61}', [60]],
-  ])('that were stored before the table refused them are taken and kept in order, each once, within 60: %s [D14.91]', async (stored, taken) => {
-    await storeOld(stored);
-    const { subscriptionId: id } = await pastDue();
-    expect((await read(id)).subscription.paymentAt).toEqual(new Date(Date.parse(may) + (taken[0] ?? 0) * 86_400_000));
-    expect(await changeDunning(on.database, scope, { endsWith: 'unpaid' })).toEqual({
-      ...{ retryDays: taken, endsWith: 'unpaid' },
-    });
-    expect(await triesOf(id)).toEqual(taken);
-    expect((await read(id)).subscription.status).toBe('unpaid');
-  });
+  ])(
+    'that were stored before the table refused them are taken and kept in order, each once, within 60: %s [D14.91]',
+    async (stored, taken) => {
+      await storeOld(stored);
+      const { subscriptionId: id } = await pastDue();
+      expect((await read(id)).subscription.paymentAt).toEqual(new Date(Date.parse(may) + (taken[0] ?? 0) * 86_400_000));
+      expect(await changeDunning(on.database, scope, { endsWith: 'unpaid' })).toEqual({
+        ...{ retryDays: taken, endsWith: 'unpaid' },
+      });
+      expect(await triesOf(id)).toEqual(taken);
+      expect((await read(id)).subscription.status).toBe('unpaid');
+    },
+  );
 });
 
 describe('the grace of a failed renewal', () => {

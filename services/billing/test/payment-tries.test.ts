@@ -2,8 +2,8 @@ import type { Scope } from '@eligo/postgres';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { payInvoiceOnPage } from '../src/actions/pay-invoice-on-page.ts';
 import { loadInvoiceCharges } from '../src/store/invoice-charges.ts';
-import { callOf, type Fixture, openFixture, someScope, start } from './fixture.ts';
-import { callsOn } from './subscription-calls.ts';
+import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
+import { callsOn, may } from './subscription-calls.ts';
 
 let on: Fixture;
 let scope: Scope;
@@ -23,8 +23,12 @@ const { runAt, read, update, pay, pastDue, givenUp } = callsOn(
 );
 
 const exceeded = { status: 409, code: 'invoice_payment_tries_exceeded' };
-const payOnPage = (id: string, behavior: 'pays' | 'insufficient_funds' = 'pays') => {
-  const cards = [{ processorPaymentMethodId: on.peers.typed(behavior), slot: 'health' }] as const;
+const payOnPage = (
+  id: string,
+  behavior: 'pays' | 'insufficient_funds' = 'pays',
+  slot: 'health' | 'other' = 'health',
+) => {
+  const cards = [{ processorPaymentMethodId: on.peers.typed(behavior), slot }];
   return payInvoiceOnPage(on.context, callOf(scope), id, cards);
 };
 const chargesOf = (id: string) => loadInvoiceCharges(on.database, scope, id);
@@ -94,6 +98,27 @@ describe('the tries of one invoice', () => {
     await attempts(199);
     await payOnPage(invoiceId);
     expect(on.peers.takenOf(invoiceId)).toBe(3_000);
+  });
+
+  it('on the page without a charge do not count as the partner’s [D14.298]', async () => {
+    const {
+      subscriptionId: id,
+      invoiceId,
+      customerId,
+    } = await sell(on, scope, {
+      ...{ card: on.peers.card(false, 'insufficient_funds'), items: [{ eligibility: 'not_eligible' }] },
+    }).then(async (sold) => {
+      await runAt(may);
+      return { ...sold, invoiceId: (await read(sold.subscriptionId)).invoice.id };
+    });
+    for (let tries = 0; tries < 60; tries += 1) await payOnPage(invoiceId);
+    expect((await read(id)).invoice).toMatchObject({ status: 'open', attempts: 61, pageTriesWithoutCharge: 60 });
+    expect(await chargesOf(invoiceId)).toHaveLength(1);
+    const declined = on.peers.cardOf(customerId, false, 'insufficient_funds');
+    expect(await triesOf(() => pay(invoiceId, declined))).toBe(59);
+    await expect(update(id, { defaultPaymentMethodId: declined })).rejects.toMatchObject(exceeded);
+    await payOnPage(invoiceId, 'pays', 'other');
+    expect((await read(id)).invoice).toMatchObject({ status: 'paid' });
   });
 
   it('after the subscription has ended are bounded as well [D14.298]', async () => {

@@ -131,7 +131,8 @@ async function pendingOrNext(
     if (next?.kind !== 'charge') {
       const failureCode = next?.failureCode ?? 'payment_method_not_found';
       const failure = invoice.healthRefused ? invoice : { ...noCard, failureCode };
-      await recordFailure(tx, scope, before, invoice, failure, at);
+      const pageTriesWithoutCharge = invoice.pageTriesWithoutCharge + (invoice.paysOnPage ? 1 : 0);
+      await recordFailure(tx, scope, before, { ...invoice, pageTriesWithoutCharge }, failure, at);
       return 'nothing';
     }
     const refusal = invoice.paysOnPage ? undefined : await refusalOf(tx, scope, charges, next.paymentMethodId);

@@ -35,6 +35,8 @@ export interface Invoice {
   readonly scheduledPaymentAt: Date | null;
   /** How often its payment has failed, and since when. */
   readonly attempts: number;
+  /** How many of these were tries on the page for which no typed card could be charged. */
+  readonly pageTriesWithoutCharge: number;
   readonly firstFailedAt: Date | null;
   readonly failureCode: string | null;
   readonly declineCode: string | null;
@@ -60,6 +62,7 @@ export const notCollected = {
   payWithBackupPaymentMethodId: null,
   scheduledPaymentAt: null,
   attempts: 0,
+  pageTriesWithoutCharge: 0,
   firstFailedAt: null,
   failureCode: null,
   declineCode: null,

@@ -2,20 +2,21 @@ import { Failure } from '@eligo/failures';
 import type { Invoice, InvoiceCharge } from './invoice.ts';
 
 /**
- * Throws `invoice_payment_tries_exceeded` for one more try that somebody asks for: a card typed on the page of an invoice, or a request of the partner. The two are
- * counted apart, so that the tries of a partner do not keep the customer from the page. What the schedule charges counts with the partner's, and is never refused:
- * it ends by itself.
+ * Throws `invoice_payment_tries_exceeded` for one more try that somebody asks for: a card typed on the page of an invoice, or a request of the partner. The
+ * two are counted apart, so that neither uses up the tries of the other. What the schedule charges counts with the partner's, and is never refused: it ends
+ * by itself.
  */
 export function refuseTooManyTries(
-  { attempts }: Pick<Invoice, 'attempts'>,
+  { attempts, pageTriesWithoutCharge }: Pick<Invoice, 'attempts' | 'pageTriesWithoutCharge'>,
   charges: readonly Pick<InvoiceCharge, 'onPage'>[],
   onPage: boolean,
 ): void {
   const ofPage = charges.filter((charge) => charge.onPage).length;
-  // A try that no card could be charged for has no charge. Each of the page's other ones has at least one.
+  // A try that no card could be charged for has no charge. Each other one of the page has at least one.
+  const ofOthers = attempts - ofPage - pageTriesWithoutCharge;
   const exceeded = onPage
     ? ofPage >= mostCharges || attempts >= mostAttempts
-    : charges.length - ofPage >= mostCharges || attempts - ofPage >= mostCharges;
+    : charges.length - ofPage >= mostCharges || ofOthers >= mostCharges;
   if (exceeded) throw new Failure('invoice_payment_tries_exceeded');
 }
 

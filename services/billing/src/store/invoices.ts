@@ -112,6 +112,7 @@ export async function saveInvoice(tx: Tx, scope: Scope, before: Invoice, after: 
     after.refusedBackupPaymentMethodId,
     after.scheduledPaymentAt,
     after.updatedPaymentMethodIds,
+    after.pageTriesWithoutCharge,
   ]);
   if (written !== 1) throw new Error('An invoice changed after it was read');
   return { ...after, version: before.version + 1n };
@@ -158,6 +159,7 @@ interface InvoiceRow {
   eligible_cents: bigint;
   finalized_at: Date | null;
   attempts: number;
+  page_tries_without_charge: number;
   first_failed_at: Date | null;
   failure_code: string | null;
   decline_code: string | null;
@@ -194,6 +196,7 @@ function fromRow(row: InvoiceRow): Invoice {
     eligibleCents: centsFromInt64(row.eligible_cents),
     finalizedAt: row.finalized_at,
     attempts: row.attempts,
+    pageTriesWithoutCharge: row.page_tries_without_charge,
     firstFailedAt: row.first_failed_at,
     failureCode: row.failure_code,
     declineCode: row.decline_code,
@@ -232,6 +235,7 @@ const columns = [
   'eligible_cents',
   'finalized_at',
   'attempts',
+  'page_tries_without_charge',
   'first_failed_at',
   'failure_code',
   'decline_code',
@@ -301,6 +305,7 @@ const update = scoped(
   `update invoices set status = $5, amount_paid_cents = $6, payment_intent_id = $7, charge_id = $8, backup_charge_status = $9, paid_at = $10,
      attempts = $11, first_failed_at = $12, failure_code = $13, decline_code = $14, refused_payment_method_id = $15,
      pay_with_payment_method_id = $16, pays_on_page = $17, pay_with_backup_payment_method_id = $18, health_refused = $19,
-     refused_backup_payment_method_id = $20, scheduled_payment_at = $21, updated_payment_method_ids = $22, version = version + 1
+     refused_backup_payment_method_id = $20, scheduled_payment_at = $21, updated_payment_method_ids = $22,
+     page_tries_without_charge = $23, version = version + 1
    where account_id = $1 and test_mode = $2 and id = $3 and version = $4`,
 );

@@ -1,0 +1,1 @@
+alter table invoices validate constraint page_tries_within_attempts;
