@@ -26,7 +26,9 @@ export function receiptCaseTests(
   const scope = () => using().scope;
   const runDueMails = () => mailReceipts(on().context).run(new AbortController().signal);
   const mails = () =>
-    on().test.admin('select id from billing.receipt_mails where account_id = $1', [scope().accountId]);
+    on().test.admin('select status, tries, failure_code from billing.receipt_mails where account_id = $1', [
+      scope().accountId,
+    ]);
   async function onlyReceipt() {
     const { receipts } = await listReceipts(on().database, scope(), { limit: 10 }, {});
     const [receipt] = receipts;
@@ -75,6 +77,18 @@ export function receiptCaseTests(
     expect(await resendReceipts(on().context, scope(), subscriptionId)).toEqual([]);
     expect(await mails()).toEqual([]);
   });
+
+  it.each(['none@invalid', 'erased@invalid'])(
+    'is not mailed by what an earlier release queued for %s, and the mail ends at once [D14.86]',
+    async (email) => {
+      await issue({});
+      await on().test.admin('update billing.receipts set email = $2 where account_id = $1', [scope().accountId, email]);
+      await runDueMails();
+      expect(server().mails).toEqual([]);
+      expect(await onlyReceipt()).toMatchObject({ email: null, mailStatus: 'failed' });
+      expect(await mails()).toMatchObject([{ status: 'failed', tries: 1, failure_code: 'no_address' }]);
+    },
+  );
 
   it.each([
     ['2025-12-29T18:00:00Z', 'December 29, 2025', 'April 1, 2026'],

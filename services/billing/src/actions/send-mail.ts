@@ -4,9 +4,9 @@ import type { Context } from '../context.ts';
 import { pauseAfterTryMs } from '../domain/mail-tries.ts';
 import type { ClaimedMail, MailQueue, MailRecord } from '../store/mail-queue.ts';
 
-/** A mail that is not sent: `dropped` for good, `postponed` to a later try. */
+/** A mail that is not sent: `dropped` since there is nothing to say any more, `given_up` as one that failed, `postponed` to a later try. */
 export interface Withheld {
-  readonly kind: 'dropped' | 'postponed';
+  readonly kind: 'dropped' | 'given_up' | 'postponed';
   readonly code: string;
 }
 
@@ -58,6 +58,7 @@ async function send(
 function recordOf(outcome: MailOutcome | Withheld, tries: number): MailRecord {
   if (outcome.kind === 'sent') return { status: 'sent' };
   if (outcome.kind === 'dropped') return { status: 'dropped', code: outcome.code };
+  if (outcome.kind === 'given_up') return { status: 'failed', code: outcome.code };
   const pauseMs = outcome.kind === 'rejected' ? undefined : pauseAfterTryMs(tries);
   return pauseMs === undefined
     ? { status: 'failed', code: outcome.code }

@@ -95,7 +95,7 @@ function fromRow(row: ReceiptRow): MailedReceipt {
     checkoutSessionId: row.checkout_session_id,
     subscriptionId: row.subscription_id,
     refundId: row.refund_id,
-    email: row.email === noEmail ? null : row.email,
+    email: row.email === noEmail || row.email === erasedEmail ? null : row.email,
     amountCents: centsFromInt64(row.amount_cents),
     content: row.content,
     createdAt: row.created_at,
