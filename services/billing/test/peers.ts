@@ -191,11 +191,16 @@ export class Peers {
       create(BatchEvaluateEligibilityResponseSchema, {
         responses: requests.map((request) => this.#evaluate(request)),
       }),
-    resolveCart: async ({ lines = [], discounts = [] }: MessageInitShape<typeof ResolveCartRequestSchema>) =>
+    resolveCart: async ({
+      lines = [],
+      discounts = [],
+      heldPriceIds = [],
+    }: MessageInitShape<typeof ResolveCartRequestSchema>) =>
       create(ResolvedCartSchema, {
         lines: lines.map(({ item }, index) => {
           const priceId = String(item?.value);
-          const price = this.#prices.get(priceId) ?? this.#soldBefore(priceId);
+          const price =
+            this.#prices.get(priceId) ?? (heldPriceIds.includes(priceId) ? this.#soldBefore(priceId) : undefined);
           const loc = ['body', 'subscription', 'items', String(index), 'price'];
           if (price === undefined) throw Failure.invalid(loc, 'price_not_found', `price_not_found: ${priceId}`);
           const { interval = 'month', intervalCount = 1, trialPeriodDays } = price.recurring ?? {};
@@ -235,7 +240,7 @@ export class Peers {
     releaseRedemption: async ({ sessionId = '' }: { sessionId?: string }) => this.#endRedemption(sessionId, 'released'),
   } as unknown as Context['catalog'];
 
-  // A price of a subscription that the tests sold by a session.
+  // A price of a subscription that the tests sold by a session: it is in no catalog any more, and only a subscription that has it is given it.
   #soldBefore(priceId: string) {
     return this.#classes.has(priceId) ? { unitAmountCents: 1_500, recurring: {} } : undefined;
   }
