@@ -9,11 +9,11 @@ import { parseTime } from './times.ts';
 export function listQuery<Filters extends z.ZodRawShape>(
   cursor: IdKind,
   filters: Filters,
-  { limit = 10, maxLimit = limits.listLimit }: { limit?: number; maxLimit?: number } = {},
+  { limit = 10, maxLimit = limits.listLimit, about }: { limit?: number; maxLimit?: number; about?: string } = {},
 ) {
   return z
     .object({
-      limit: integer(1, maxLimit).default(limit),
+      limit: described(integer(1, maxLimit).default(limit), about),
       offset: integer(0, limits.offset).default(0),
       starting_after: pageCursor(cursor).optional(),
       ending_before: pageCursor(cursor).optional(),
@@ -24,6 +24,10 @@ export function listQuery<Filters extends z.ZodRawShape>(
       error: 'Send either starting_after or ending_before, not both',
       params: { type: 'cursor_conflict' },
     });
+}
+
+function described<Schema extends z.ZodType>(schema: Schema, about: string | undefined): Schema {
+  return about === undefined ? schema : schema.describe(about);
 }
 
 /** The parameters of a page, as every list query has them once parsed. */

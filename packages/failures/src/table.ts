@@ -379,7 +379,12 @@ function billingRows() {
       'Pay an invoice that is open or uncollectible.',
       'never',
     ),
-    invoice_payment_tries_exceeded: row(409, 'Too many tries of this invoice.', 'Use its page, or void it.', 'never'),
+    invoice_payment_tries_exceeded: row(
+      409,
+      'Too many tries of this invoice.',
+      'Let the customer pay on its page, or void it.',
+      'never',
+    ),
     invoice_not_voidable: row(
       409,
       'This invoice cannot be voided.',

@@ -221,7 +221,11 @@ export const invoiceRoutes = {
     owner: 'billing',
     query: z.preprocess(
       withLimitOfIds,
-      listQuery('invoice', { invoice_ids: queryList(queryReference('invoice'), limits.invoiceIds).optional() }),
+      listQuery(
+        'invoice',
+        { invoice_ids: queryList(queryReference('invoice'), limits.invoiceIds).optional() },
+        { about: 'With `invoice_ids` and no `limit`, the page is as long as that list.' },
+      ),
     ),
     response: z.strictObject({ invoices: z.array(consumerInvoiceSchema), has_more: z.boolean() }),
     violations: ['invoice_not_found'],

@@ -15,9 +15,9 @@ import { runDueNow } from './run-due-now.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
 
 /**
- * Changes a subscription in one transaction under its lock, tells of it, and does at once what the change has made due. One that is to end with a period that is over ends in it. `decide` is given the subscription as
- * it is then, and the time of its clock. Returns it as it is afterwards. With `endsTrial` the change ends its trial now, and the period that then begins is charged now
- * as well: `lock_timeout` while another process works on it.
+ * Changes a subscription in one transaction under its lock, tells of it, and does at once what the change has made due. One that is to end with a period
+ * that is over ends in it. `decide` is given the subscription as it is then, and the time of its clock. Returns it as it is afterwards. With `endsTrial` the
+ * change ends its trial now, and the period that then begins is charged now as well: `lock_timeout` while another process works on it.
  */
 export async function changeUnderLock(
   context: Context,

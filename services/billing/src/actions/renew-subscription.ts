@@ -16,7 +16,8 @@ import { writeInvoice } from './write-invoice.ts';
 /**
  * Begins the next period of a subscription and makes its invoice, once: the unique index on the subscription and the period refuses a second one, whatever
  * crashes. Its eligibility is asked anew, as of the beginning of the period. Nothing is charged here. A subscription whose customer was deleted ends. At the
- * end of a trial without a card it does what the sale agreed. With `isAsked` a partner asked for it now, and its charge is not spread. True when something was done; false when the subscription changed meanwhile.
+ * end of a trial without a card it does what the sale agreed. With `isAsked` a partner asked for it now, and its charge is not spread. True when something was
+ * done; false when the subscription changed meanwhile.
  */
 export async function renewSubscription(
   context: Context,
