@@ -36,3 +36,23 @@ test('the official SDK creates and retrieves confirmation tokens, and confirms w
   expect(await stripe.paymentMethods.retrieve(String(done.payment_method))).toMatchObject({ customer });
   await expect(stripe.confirmationTokens.retrieve('ctoken_none')).rejects.toMatchObject({ statusCode: 404 });
 });
+
+test('a token that is made for another use than its intent is refused, and stays unused', async () => {
+  const stripe = sdk((await newSandbox()).url, 'acct_test0001');
+  const { id: customer } = await stripe.customers.create({});
+  const token = await stripe.testHelpers.confirmationTokens.create({
+    payment_method_data: { type: 'card', card: { token: 'tok_visa' } } as never,
+    setup_future_usage: 'off_session',
+  });
+  const intentFor = (usage: 'on_session' | 'off_session') =>
+    stripe.paymentIntents.create({ amount: 1234, currency: 'usd', customer, setup_future_usage: usage });
+  const other = await intentFor('on_session');
+  await expect(stripe.paymentIntents.confirm(other.id, { confirmation_token: token.id })).rejects.toMatchObject({
+    ...{ statusCode: 400, param: 'confirmation_token' },
+  });
+  expect(await stripe.paymentIntents.retrieve(other.id)).toMatchObject({ status: 'requires_payment_method' });
+  const same = await intentFor('off_session');
+  expect(await stripe.paymentIntents.confirm(same.id, { confirmation_token: token.id })).toMatchObject({
+    ...{ status: 'succeeded', setup_future_usage: 'off_session' },
+  });
+});

@@ -72,11 +72,15 @@ export interface ConfirmedWith {
   readonly setupFutureUsage: string | undefined;
 }
 
-/** Uses a token up for an intent: it makes the payment method that the intent is confirmed with. A token is used once. */
+/**
+ * Uses a token up for an intent: it makes the payment method that the intent is confirmed with. A token is used once, and not for an intent that says another
+ * `setup_future_usage`.
+ */
 export function takeConfirmationToken(
   call: Call,
   id: string,
   use: { readonly paymentIntent: string } | { readonly setupIntent: string },
+  asked: string | null = null,
 ): ConfirmedWith {
   const token = call.records.find('confirmation_token', call.account, id);
   if (token === undefined) throw missingRecord('ConfirmationToken', id.slice(0, 80), 'confirmation_token', 400);
@@ -88,8 +92,12 @@ export function takeConfirmationToken(
   if (token.expiresAt <= call.at) {
     throw invalidRequest('This ConfirmationToken has expired.', { param: 'confirmation_token' });
   }
-  call.records.update('confirmation_token', { ...token, ...use });
   const { expMonth, expYear, billingDetails, setupFutureUsage } = token;
+  if (asked !== null && setupFutureUsage !== null && setupFutureUsage !== asked) {
+    const message = `The setup_future_usage of this ConfirmationToken is ${setupFutureUsage}, and that of the intent is ${asked}.`;
+    throw invalidRequest(message, { param: 'confirmation_token' });
+  }
+  call.records.update('confirmation_token', { ...token, ...use });
   const method = insertPaymentMethod(call, { card: needCard(token.card), expMonth, expYear }, billingDetails, {});
   return { method, setupFutureUsage: setupFutureUsage ?? undefined };
 }

@@ -44,10 +44,16 @@ export function readConfirmation(parameters: Parameters): Confirmation {
 }
 
 /** The confirmation with the payment method that its token makes. */
-export function withTokensMethod(call: Call, intentId: string, confirmation: Confirmation): Confirmation {
+export function withTokensMethod(
+  call: Call,
+  intent: Pick<PaymentIntentRecord, 'id' | 'setupFutureUsage'>,
+  confirmation: Confirmation,
+): Confirmation {
   const { confirmationToken } = confirmation;
   if (confirmationToken === undefined) return confirmation;
-  const { method, setupFutureUsage } = takeConfirmationToken(call, confirmationToken, { paymentIntent: intentId });
+  const asked = confirmation.setupFutureUsage ?? intent.setupFutureUsage;
+  const use = { paymentIntent: intent.id };
+  const { method, setupFutureUsage } = takeConfirmationToken(call, confirmationToken, use, asked);
   return {
     ...confirmation,
     paymentMethod: method.id,

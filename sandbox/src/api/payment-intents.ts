@@ -87,7 +87,7 @@ function createIntent(parameters: Parameters) {
     call.records.indexMetadata(call.account, intent.id, metadata);
     call.emit('payment_intent.created', 'payment_intent', intent);
     if (!confirmNow) return shape('payment_intent', intent);
-    const resolved = withTokensMethod(call, intent.id, { ...confirmation, paymentMethod: method?.id });
+    const resolved = withTokensMethod(call, intent, { ...confirmation, paymentMethod: method?.id });
     return shape('payment_intent', confirmIntent(call, intent, resolved));
   };
 }
@@ -150,7 +150,7 @@ function confirm(parameters: Parameters) {
       confirmation.paymentMethod === undefined
         ? undefined
         : usablePaymentMethod(call, confirmation.paymentMethod, intent.customer);
-    const resolved = withTokensMethod(call, intent.id, { ...confirmation, paymentMethod: method?.id });
+    const resolved = withTokensMethod(call, intent, { ...confirmation, paymentMethod: method?.id });
     return shape('payment_intent', confirmIntent(call, intent, resolved));
   };
 }
