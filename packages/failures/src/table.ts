@@ -17,10 +17,7 @@ export interface FailureRow {
   readonly remedy: string;
 }
 
-/**
- * Every coded refusal of the interface ("Errors") and of the decisions (1.9, 5, 10, 13): its HTTP status, RPC code, retry advice and texts.
- * A refusal that is not here does not exist.
- */
+/** Every coded refusal of the interface ("Errors") and of the decisions (1.9, 5, 10, 13). A refusal that is not here does not exist. */
 export const failureTable = {
   ...requestRows(),
   ...notFoundRows(),

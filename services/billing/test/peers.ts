@@ -41,6 +41,7 @@ export type CardBehavior =
 /** How a call for a charge goes wrong: before checkout has begun it, after it was charged, or charged while the caller waits no longer. */
 export type ChargeFault = 'lost_before' | 'lost_after' | 'unknown' | 'down' | 'not_now';
 
+type Cart = MessageInitShape<typeof ResolveCartRequestSchema>;
 type EligibilityRequest = MessageInitShape<typeof EvaluateEligibilityRequestSchema>;
 
 export interface Recurring {
@@ -191,16 +192,11 @@ export class Peers {
       create(BatchEvaluateEligibilityResponseSchema, {
         responses: requests.map((request) => this.#evaluate(request)),
       }),
-    resolveCart: async ({
-      lines = [],
-      discounts = [],
-      heldPriceIds = [],
-    }: MessageInitShape<typeof ResolveCartRequestSchema>) =>
+    resolveCart: async ({ lines = [], discounts = [], heldPriceIds = [] }: Cart) =>
       create(ResolvedCartSchema, {
         lines: lines.map(({ item }, index) => {
           const priceId = String(item?.value);
-          const price =
-            this.#prices.get(priceId) ?? (heldPriceIds.includes(priceId) ? this.#soldBefore(priceId) : undefined);
+          const price = this.#prices.get(priceId) ?? this.#soldBefore(priceId, heldPriceIds);
           const loc = ['body', 'subscription', 'items', String(index), 'price'];
           if (price === undefined) throw Failure.invalid(loc, 'price_not_found', `price_not_found: ${priceId}`);
           const { interval = 'month', intervalCount = 1, trialPeriodDays } = price.recurring ?? {};
@@ -226,11 +222,8 @@ export class Peers {
       const { sessionId = '', couponIds = [] } = request;
       const used = couponIds.find((id) => this.usedUp.has(id));
       if (used !== undefined) {
-        throw Failure.invalid(
-          ['body', 'subscription', 'discounts'],
-          'coupon_not_applicable',
-          `coupon_not_applicable: ${used}`,
-        );
+        const loc = ['body', 'subscription', 'discounts'];
+        throw Failure.invalid(loc, 'coupon_not_applicable', `coupon_not_applicable: ${used}`);
       }
       if (this.redemptions.get(sessionId) === 'released') throw new Failure('conflict');
       this.redemptions.set(sessionId, 'reserved');
@@ -240,9 +233,9 @@ export class Peers {
     releaseRedemption: async ({ sessionId = '' }: { sessionId?: string }) => this.#endRedemption(sessionId, 'released'),
   } as unknown as Context['catalog'];
 
-  // A price of a subscription that the tests sold by a session: it is in no catalog any more, and only a subscription that has it is given it.
-  #soldBefore(priceId: string) {
-    return this.#classes.has(priceId) ? { unitAmountCents: 1_500, recurring: {} } : undefined;
+  // A price that the tests sold by a session is in no catalog: only a subscription that has it is given it.
+  #soldBefore(id: string, heldIds: readonly string[]) {
+    return this.#classes.has(id) && heldIds.includes(id) ? { unitAmountCents: 1_500, recurring: {} } : undefined;
   }
 
   #endRedemption(id: string, to: 'final' | 'released') {
