@@ -63,6 +63,10 @@ async function payWithCards(context: Context, scope: Scope, cards: CardsOfShoppe
   const customerId = await cardKeeper(context, scope, sessionId, paymentMethod, cards.onPage === true);
   const paymentMethodIds: string[] = [];
   const slots: (CardSlot | undefined)[] = [];
+  const isNamed = (card: string | undefined) => card !== undefined && !isId('payment_method', card);
+  const named = [paymentMethod, secondPaymentMethod].some(isNamed);
+  const session = named ? await loadSession(context.database, scope, sessionId) : undefined;
+  const offSession = session?.setupFutureUse !== 'on_session' || chargesItsCardLater(session);
   for (const [field, card, slot] of [
     ['payment_method', paymentMethod, given.slot],
     ['second_payment_method', secondPaymentMethod, given.secondSlot],
@@ -75,8 +79,6 @@ async function payWithCards(context: Context, scope: Scope, cards: CardsOfShoppe
       continue;
     }
     const cardLoc = ['body', 'checkout_session', field];
-    const session = await loadSession(context.database, scope, sessionId);
-    const offSession = session?.setupFutureUse !== 'on_session' || chargesItsCardLater(session);
     const made = await createTestPaymentMethod(context, scope, { customerId, card, cardLoc, offSession });
     paymentMethodIds.push(made.id);
   }
