@@ -227,7 +227,8 @@ export const checkoutSessionRoutes = {
   }),
   confirm: defineRoute({
     id: 'checkout_sessions.confirm',
-    summary: 'Charge the eligible part of a checkout session',
+    summary:
+      'Charge the eligible part of a checkout session, or what the first card of an off-session one does not pay',
     method: 'POST',
     path: `${path}/confirm`,
     params,
@@ -255,6 +256,7 @@ export const checkoutSessionRoutes = {
       'eligibility_record_not_found',
       'food_eligibility_not_enabled',
       'eligibility_record_already_charged',
+      'conflict',
       'manual_capture_not_supported',
       'payment_method_not_off_session',
       'payment_method_from_another_processor',

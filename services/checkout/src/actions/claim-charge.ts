@@ -17,7 +17,7 @@ import { kindOfCard } from '../domain/card-kind.ts';
 import type { ChargeAttempt } from '../domain/charge-attempt.ts';
 import { refusalByStatus, refusalToConfirm } from '../domain/confirm-rules.ts';
 import { minimumChargeCents } from '../domain/payment-plan.ts';
-import type { Session } from '../domain/session.ts';
+import { isChargedWhole, type Session } from '../domain/session.ts';
 import { findAttempt, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
 import { takePaymentLocks } from '../store/payment-locks.ts';
 import { type ChargeableCard, type ChargeFacts, loadChargeFacts } from '../store/session-payments.ts';
@@ -68,7 +68,7 @@ export async function claimCharge(
   const resumed = await resume(claiming, tx, scope, key, turn);
   if (resumed !== undefined) return resumed;
 
-  if (session !== undefined && awaitsSecondCard(session, live)) throw new NeedsPlan();
+  if (session !== undefined && needsPlan(session, live)) throw new NeedsPlan();
   const refusal = refusalToConfirm({ session, facts, live, at, features: request.features });
   if (refusal !== undefined || session === undefined) {
     const answer = refusalAnswer(refusal ?? new Failure('checkout_session_not_found'));
@@ -91,10 +91,10 @@ export async function claimCharge(
   return { kind: 'attempt', attempt, epoch, claimed };
 }
 
-// A session that was charged off-session at its creation, and whose card holds what is eligible: nothing but a confirm can name the card for the remainder.
-function awaitsSecondCard({ mode, status, nextAction }: Session, live: readonly ChargeAttempt[]): boolean {
-  if (mode !== 'off_session' || status !== 'open' || nextAction?.type !== 'provide_second_payment_method') return false;
-  return live.some((attempt) => attempt.leg === 'health' && attempt.status === 'succeeded');
+// A session that has no page, and is charged by a plan: nothing but a confirm can name its second card. One that is charged whole is never confirmed for a part.
+function needsPlan(session: Session, live: readonly ChargeAttempt[]): boolean {
+  if (session.mode !== 'off_session' || session.status !== 'open') return false;
+  return isChargedWhole(session) || live.some(({ driver }) => driver === 'page');
 }
 
 // The same key after a crash or a lost response: resumes the existing attempt.

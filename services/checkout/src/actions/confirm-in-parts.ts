@@ -16,9 +16,10 @@ import type { ConfirmSessionResponse } from '@eligo/proto/checkout/v1/checkout';
 import { cents, isSameAccount, newId, type ProcessorAccount } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { accountToCharge } from '../domain/card-account.ts';
-import { refusalByStatus, refusalToConfirm } from '../domain/confirm-rules.ts';
+import type { ChargeAttempt } from '../domain/charge-attempt.ts';
+import { holdReleased, refusalByStatus, refusalToConfirm } from '../domain/confirm-rules.ts';
 import { minimumChargeCents } from '../domain/payment-plan.ts';
-import type { Session } from '../domain/session.ts';
+import { isChargedWhole, type Session } from '../domain/session.ts';
 import { findAttempt } from '../store/charge-attempts.ts';
 import { findIntent } from '../store/payment-intents.ts';
 import { arePaymentLocksHeld, takePaymentLocks } from '../store/payment-locks.ts';
@@ -40,6 +41,8 @@ export interface ConfirmInParts {
   readonly turn: PaymentTurn;
   /** Where new money goes. */
   readonly ofNewMoney: ProcessorAccount;
+  /** Whether a health card may be approved for a part. Without it, only a plan that waits for its second card is gone on with. */
+  readonly acceptsPart: boolean;
 }
 
 /**
@@ -116,12 +119,14 @@ async function claim(context: Context, tx: Tx, scope: Scope, confirm: ConfirmInP
   // Another confirm of it is under way.
   if (awaiting === undefined && live !== undefined && takesConfirms && session.status === 'open') throw contended();
   if (awaiting === undefined && (live !== undefined || facts.hasLiveAttempts)) throw new PlainConfirm();
-  const refusal = refusalToConfirm({ session, facts, live: [], at, features: request.features });
-  if (refusal !== undefined && awaiting !== undefined) {
+  const paysRest = awaiting !== undefined && !awaiting.eligibleOnly;
+  const refusal = refusalToConfirm({ session, facts, live: [], at, features: request.features, paysRest });
+  if (refusal !== undefined && (awaiting !== undefined || isChargedWhole(session))) {
     const answer = refusalAnswer(refusal);
     await finishKey(tx, scope, use, answer);
     return { kind: 'answer', answer, replayed: false };
   }
+  if (awaiting === undefined && !confirm.acceptsPart) throw new PlainConfirm();
   const card = awaiting === undefined ? chargeableCard(confirm, facts, session, refusal) : secondCard(confirm, facts);
   // A health card pays on its own leg alone, and that one is used up.
   if (awaiting !== undefined && card.hsaFsa !== false) throw new Failure('other_payment_method_required');
@@ -228,11 +233,12 @@ async function answerOf(
       await releaseKey(tx, scope, use, epoch);
       return undefined;
     }
+    const attempt = await namedAttempt(tx, scope, session, plan, request);
     const answer =
       plan.state === 'failed'
-        ? await refusalOf(context, tx, scope, session, plan, request)
-        : await sessionAnswer(tx, scope, session, plan, request.expand);
-    // No card was declined, and none was charged: the same key may pay anew.
+        ? await refusalOf(context, tx, scope, session, plan, attempt)
+        : await sessionAnswer(tx, scope, session, attempt, request.expand);
+    // No card was declined, and none was charged: the same key may pay what is eligible anew.
     if (answer === undefined) await releaseKeyOfAttempt(tx, scope, planId);
     else await finishKey(tx, scope, use, answer);
     await context.failpoint('confirm.before_answer_commit');
@@ -240,32 +246,43 @@ async function answerOf(
   });
 }
 
-async function sessionAnswer(
+// The attempt of the card that the request names: of a plan for the whole session, a confirm names the second card.
+async function namedAttempt(
   tx: Tx,
   scope: Scope,
   session: Session,
   plan: PaymentPlan,
+  request: ConfirmRequest,
+): Promise<ChargeAttempt | undefined> {
+  const named = request.paymentMethodId ?? session.paymentMethodId;
+  const isSecond = !plan.eligibleOnly || plan.otherPaymentMethodId === named;
+  const attemptId = isSecond ? plan.otherAttemptId : plan.healthAttemptId;
+  return attemptId === null ? undefined : findAttempt(tx, scope, attemptId);
+}
+
+async function sessionAnswer(
+  tx: Tx,
+  scope: Scope,
+  session: Session,
+  attempt: ChargeAttempt | undefined,
   expand: readonly string[],
 ): Promise<StoredAnswer> {
-  const attempt = plan.healthAttemptId === null ? undefined : await findAttempt(tx, scope, plan.healthAttemptId);
   const intent = attempt && (await findIntent(tx, scope, attempt.paymentIntentId));
   return confirmAnswer(tx, scope, session, intent, expand);
 }
 
-// The decline of the request's own card, or how the session ended meanwhile.
+// The decline of the request's own card, or how the session ended meanwhile. Undefined only where the same key may pay anew: a plan for the whole session ends for good.
 async function refusalOf(
   context: Context,
   tx: Tx,
   scope: Scope,
   session: Session,
   plan: PaymentPlan,
-  request: ConfirmRequest,
+  attempt: ChargeAttempt | undefined,
 ): Promise<StoredAnswer | undefined> {
-  const isSecond = plan.otherPaymentMethodId === request.paymentMethodId;
-  const attemptId = isSecond ? plan.otherAttemptId : plan.healthAttemptId;
-  const attempt = attemptId === null ? undefined : await findAttempt(tx, scope, attemptId);
   const declined = attempt && answerOfAttempt(attempt);
   if (declined !== undefined) return declined;
   const ended = refusalByStatus(session, await timeOnClock(tx, scope, context.clock, session.testClockId));
-  return ended && refusalAnswer(ended);
+  if (ended !== undefined) return refusalAnswer(ended);
+  return plan.eligibleOnly ? undefined : refusalAnswer(holdReleased());
 }

@@ -76,16 +76,16 @@ async function confirmInLine(
     if (known !== undefined) return known;
     throw error;
   }
+  const acceptsPart = request.acceptsPart === true && asksForParts;
+  const confirm = { request, use, turn, ofNewMoney, acceptsPart };
   try {
     const known = isBusy ? await answerOfKey(context, scope, use) : undefined;
     if (known !== undefined) return known;
-    const confirm = { request, use, turn, ofNewMoney };
-    const inParts =
-      request.acceptsPart === true && asksForParts ? await confirmInParts(context, scope, confirm) : undefined;
+    const inParts = acceptsPart ? await confirmInParts(context, scope, confirm) : undefined;
     return inParts ?? (await confirmInTurn(context, scope, confirm));
   } catch (error) {
     if (!(error instanceof NeedsPlan)) throw error;
-    const planned = await confirmInParts(context, scope, { request, use, turn, ofNewMoney });
+    const planned = await confirmInParts(context, scope, confirm);
     // The plan has ended meanwhile.
     if (planned === undefined) throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
     return planned;

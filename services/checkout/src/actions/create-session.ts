@@ -19,7 +19,7 @@ import { acceptsHealthCards } from '../domain/confirm-rules.ts';
 import { needsLetter } from '../domain/eligibility.ts';
 import { isPaidOnPage, newSession, type ResolvedCart, requireTerms, type SessionTerms } from '../domain/new-session.ts';
 import { refuseTooSmall } from '../domain/payment-plan.ts';
-import type { Session } from '../domain/session.ts';
+import { isChargedAtCreation, type Session } from '../domain/session.ts';
 import {
   type CreationFacts,
   type FactsQuery,
@@ -104,7 +104,7 @@ async function createOnce(
   const clockId = facts.customer?.testClockId ?? null;
   const rows = newSession(id, { ...terms, customerEmail, details }, cart, at, clockId, letters);
   // Before its coupons are redeemed and its inline products become active.
-  if (isChargedAtOnce(rows.session)) refuseTooSmall(rows.session.amountTotalCents);
+  if (isChargedAtCreation(rows.session)) refuseTooSmall(rows.session.amountTotalCents);
 
   // Only now that nothing else refuses the new cart: a refused one leaves the old one open.
   if (needsRelease && !(await givesBackRedemptions(context, call, replaced?.sessionId ?? ''))) return undefined;
@@ -257,12 +257,8 @@ function badReference(path: readonly string[], kind: 'customer' | 'payment_metho
 
 // An off-session session with a payment method is charged at once; a replay finishes what its first request left undone.
 async function chargeIfAsked(context: Context, call: Call, session: Session): Promise<Session> {
-  const isDue = isChargedAtOnce(session) && session.status === 'open';
+  const isDue = isChargedAtCreation(session) && session.status === 'open';
   return isDue ? chargeAtOnce(context, call.scope, session, !acceptsHealthCards(call.caller)) : session;
-}
-
-function isChargedAtOnce({ mode, paymentMethodId }: Session): boolean {
-  return mode === 'off_session' && paymentMethodId !== null;
 }
 
 /** Opens the reads of what sessions depend on. */

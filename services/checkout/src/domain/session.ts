@@ -23,6 +23,18 @@ export function chargesItsCardLater({ mode, setupFutureUse }: Pick<Session, 'mod
   return (mode !== 'payment' && mode !== 'reimbursement') || setupFutureUse === 'off_session';
 }
 
+/** Whether its creation charges the stored card that it names, without its owner. */
+export function isChargedAtCreation({ mode, paymentMethodId }: Pick<Session, 'mode' | 'paymentMethodId'>): boolean {
+  return mode === 'off_session' && paymentMethodId !== null;
+}
+
+/** Whether its creation charges more than what is eligible. It is complete once all of that is paid, so no confirm of it charges the eligible part alone. */
+export function isChargedWhole(
+  session: Pick<Session, 'mode' | 'paymentMethodId' | 'amountEligibleCents' | 'amountTotalCents'>,
+): boolean {
+  return isChargedAtCreation(session) && session.amountEligibleCents < session.amountTotalCents;
+}
+
 /** What a card that the session keeps is kept for. While a letter is reviewed its card may be authorized again without its owner. */
 export function usesItsCard(
   session: Pick<Session, 'mode' | 'setupFutureUse' | 'letterRequired'>,
