@@ -242,6 +242,13 @@ describe('a capture that states', () => {
     expect(restOf(after(held, without).lines[0] as SessionLine)).toBe(1_500);
   });
 
+  it('a line again is refused, also where as much remains of another line, or of both cards [D14.303]', () => {
+    const held = hold(ordered([1_000, 1_000]), 'two');
+    const first = asked(held, [1_000]);
+    expect(() => asked(after(held, first), [1_000])).toThrow(exceeds);
+    expect(() => asked(held, [2_000])).toThrow(exceeds);
+  });
+
   it('exactly what remains takes it, wherever the client has put the discount and the rounding [D14.303]', () => {
     const first = asked(general(), [4_000], { discount: 600 });
     expect(first.amount).toBe(3_400);

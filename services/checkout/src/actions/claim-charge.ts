@@ -20,6 +20,7 @@ import { minimumChargeCents } from '../domain/payment-plan.ts';
 import { isChargedWhole, type Session } from '../domain/session.ts';
 import { findAttempt, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
 import { takePaymentLocks } from '../store/payment-locks.ts';
+import { wasWholeHeld } from '../store/payment-plans.ts';
 import { type ChargeableCard, type ChargeFacts, loadChargeFacts } from '../store/session-payments.ts';
 import { lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
@@ -68,8 +69,9 @@ export async function claimCharge(
   const resumed = await resume(claiming, tx, scope, key, turn);
   if (resumed !== undefined) return resumed;
 
-  if (session !== undefined && needsPlan(session, live)) throw new NeedsPlan();
-  const refusal = refusalToConfirm({ session, facts, live, at, features: request.features });
+  if (session !== undefined && awaitsSecondCard(session, live)) throw new NeedsPlan();
+  const wasReleased = session !== undefined && isChargedWhole(session) && (await wasWholeHeld(tx, scope, session.id));
+  const refusal = refusalToConfirm({ session, facts, live, at, features: request.features, wasReleased });
   if (refusal !== undefined || session === undefined) {
     const answer = refusalAnswer(refusal ?? new Failure('checkout_session_not_found'));
     await finishKey(tx, scope, use, answer);
@@ -91,10 +93,9 @@ export async function claimCharge(
   return { kind: 'attempt', attempt, epoch, claimed };
 }
 
-// A session that has no page, and is charged by a plan: nothing but a confirm can name its second card. One that is charged whole is never confirmed for a part.
-function needsPlan(session: Session, live: readonly ChargeAttempt[]): boolean {
-  if (session.mode !== 'off_session' || session.status !== 'open') return false;
-  return isChargedWhole(session) || live.some(({ driver }) => driver === 'page');
+// A session that has no page, and is charged by a plan: nothing but a confirm can name its second card.
+function awaitsSecondCard({ mode, status }: Session, live: readonly ChargeAttempt[]): boolean {
+  return mode === 'off_session' && status === 'open' && live.some(({ driver }) => driver === 'page');
 }
 
 // The same key after a crash or a lost response: resumes the existing attempt.

@@ -3,6 +3,7 @@ import { claimFreshKeys, type Scope, type Tx } from '@eligo/postgres';
 import { isSameAccount, newId } from '@eligo/values';
 import { refusalToConfirm } from '../domain/confirm-rules.ts';
 import { minimumChargeCents } from '../domain/payment-plan.ts';
+import { isChargedWhole } from '../domain/session.ts';
 import { insertLockedAttempts, type NewAttempt } from '../store/charge-attempts.ts';
 import { type ChargeFacts, loadChargeFactsOfSeveral } from '../store/session-payments.ts';
 import { lockSessions } from '../store/sessions.ts';
@@ -75,6 +76,8 @@ function plainAttempt(
   { features, refusesHealthCards, expand }: ConfirmRequest,
 ): NewAttempt | undefined {
   if (refusesHealthCards || facts.hasLiveAttempts || session.testClockId !== null) return undefined;
+  // Whether its hold was released is looked up alone.
+  if (isChargedWhole(session)) return undefined;
   if (session.amountEligibleCents < minimumChargeCents) return undefined;
   const at = claiming.clock.now();
   if (refusalToConfirm({ session, facts, live: [], at, features }) !== undefined) return undefined;

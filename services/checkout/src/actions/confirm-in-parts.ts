@@ -23,7 +23,15 @@ import { isChargedWhole, type Session } from '../domain/session.ts';
 import { findAttempt } from '../store/charge-attempts.ts';
 import { findIntent } from '../store/payment-intents.ts';
 import { arePaymentLocksHeld, takePaymentLocks } from '../store/payment-locks.ts';
-import { claimPlan, insertPlan, lockLivePlan, lockPlan, type PaymentPlan, savePlan } from '../store/payment-plans.ts';
+import {
+  claimPlan,
+  insertPlan,
+  lockLivePlan,
+  lockPlan,
+  type PaymentPlan,
+  savePlan,
+  wasWholeHeld,
+} from '../store/payment-plans.ts';
 import { type ChargeableCard, type ChargeFacts, loadChargeFacts } from '../store/session-payments.ts';
 import { lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
@@ -120,8 +128,9 @@ async function claim(context: Context, tx: Tx, scope: Scope, confirm: ConfirmInP
   if (awaiting === undefined && live !== undefined && takesConfirms && session.status === 'open') throw contended();
   if (awaiting === undefined && (live !== undefined || facts.hasLiveAttempts)) throw new PlainConfirm();
   const paysRest = awaiting !== undefined && !awaiting.eligibleOnly;
-  const refusal = refusalToConfirm({ session, facts, live: [], at, features: request.features, paysRest });
-  if (refusal !== undefined && (awaiting !== undefined || isChargedWhole(session))) {
+  const wasReleased = awaiting === undefined && isChargedWhole(session) && (await wasWholeHeld(tx, scope, session.id));
+  const refusal = refusalToConfirm({ session, facts, live: [], at, features: request.features, paysRest, wasReleased });
+  if (refusal !== undefined && (awaiting !== undefined || wasReleased)) {
     const answer = refusalAnswer(refusal);
     await finishKey(tx, scope, use, answer);
     return { kind: 'answer', answer, replayed: false };

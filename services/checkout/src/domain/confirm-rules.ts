@@ -1,6 +1,6 @@
 import { Failure } from '@eligo/failures';
 import type { ChargeAttempt } from './charge-attempt.ts';
-import { isChargedWhole, type Session } from './session.ts';
+import type { Session } from './session.ts';
 
 /** Whether health cards may be charged for a caller's account: in test mode always, in live mode once the operator has said how it substantiates. */
 export function acceptsHealthCards(caller: { readonly testMode: boolean; readonly substantiation: string }): boolean {
@@ -30,9 +30,11 @@ export interface ConfirmSituation {
   readonly features: readonly string[];
   /** A card holds its part of the whole session, and the confirm names the one that pays the rest. */
   readonly paysRest?: boolean;
+  /** A card held its part of the whole session, and no card holds anything any more. */
+  readonly wasReleased?: boolean;
 }
 
-/** A session that was charged whole at its creation, and of which no card holds anything any more. Final: a confirm would charge a part of it, and complete it. */
+/** A card held its part of the whole session, and the hold is released. Final: a confirm would charge a part of the session, and complete it. */
 export function holdReleased(): Failure {
   return new Failure('conflict', {
     detail:
@@ -50,9 +52,9 @@ export function refusalToConfirm(situation: ConfirmSituation): Failure | undefin
   const ended = refusalByStatus(session, situation.at);
   if (ended !== undefined) return ended;
   // It charges at once, which is not what was agreed when the session was made. The card for the rest of a whole session is only held, as the first one is.
-  const isWhole = isChargedWhole(session);
-  const paysRest = situation.paysRest === true;
-  if (session.captureMethod === 'manual' && !isWhole && !paysRest) return new Failure('manual_capture_not_supported');
+  const { paysRest = false, wasReleased = false } = situation;
+  if (session.captureMethod === 'manual' && !paysRest && !wasReleased)
+    return new Failure('manual_capture_not_supported');
   const served = session.mode === 'payment' || session.mode === 'off_session';
   if (!served || facts.eligibilityRecord === undefined) return new Failure('eligibility_record_not_found');
   if (facts.eligibilityRecord.foodPolicy && !situation.features.includes('food_eligibility')) {
@@ -61,7 +63,7 @@ export function refusalToConfirm(situation: ConfirmSituation): Failure | undefin
   if (situation.live.some((attempt) => attempt.leg === 'health' && attempt.status === 'succeeded')) {
     return new Failure('eligibility_record_already_charged');
   }
-  if (isWhole && !paysRest) return holdReleased();
+  if (wasReleased) return holdReleased();
   if (!isUsable(facts.paymentMethod, session)) return new Failure('payment_method_not_found');
   if (facts.customer?.deleted === true) return new Failure('customer_not_found');
   return facts.paymentMethod?.offSession === true ? undefined : new Failure('payment_method_not_off_session');

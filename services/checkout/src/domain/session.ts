@@ -28,7 +28,7 @@ export function isChargedAtCreation({ mode, paymentMethodId }: Pick<Session, 'mo
   return mode === 'off_session' && paymentMethodId !== null;
 }
 
-/** Whether its creation charges more than what is eligible. It is complete once all of that is paid, so no confirm of it charges the eligible part alone. */
+/** Whether its creation charges more than what is eligible. */
 export function isChargedWhole(
   session: Pick<Session, 'mode' | 'paymentMethodId' | 'amountEligibleCents' | 'amountTotalCents'>,
 ): boolean {

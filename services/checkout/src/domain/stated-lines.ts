@@ -34,7 +34,7 @@ export function allocateStated(session: DividedSession, instruction: Instruction
   const remaining = sumCents(session.cards.map(restOfCard));
   requireWithin(session, total, remaining);
   const fills = new LineFills(session);
-  if (total === remaining) fillRest(fills, session);
+  if (total === remaining && isOfAllLines(session, entered)) fillRest(fills, session);
   else for (const { lines, amount } of divide(session, entered, components)) fills.fill(lines, amount);
   return finish(fills, session, instruction, components);
 }
@@ -286,4 +286,22 @@ function partOf(component: number, part: number, whole: number): number {
 
 function sumOf<T>(list: readonly T[], amountOf: (one: T) => number): number {
   return list.reduce((sum, one) => sum + amountOf(one), 0);
+}
+
+/**
+ * Whether entries that add up to all that remains are of all lines that have a rest. Their amounts then differ from the lines by their discount, which
+ * the client may have stated before, and by the client's rounding, a cent for each line. An entry that is sent again is of its own line alone.
+ */
+function isOfAllLines({ lines }: DividedSession, entered: readonly Entered[]): boolean {
+  const named = new Set(entered.flatMap((one) => (one.amount > 0 ? one.lines : [])));
+  if (lines.every((line) => restOfLine(line) === 0 || named.has(line))) return true;
+  if ([...named].every((line) => restOfLine(line) === 0)) return false;
+  const room = (line: DividedLine) => restOfLine(line) + line.discountCents;
+  const excess = sumOf(entered, ({ by, amount, lines: own }) => {
+    // A product counts with the entries of its prices.
+    const prices = entered.filter((other) => other.by === 'price' && other.lines.every((line) => own.includes(line)));
+    const stated = by === 'product' ? amount + sumOf(prices, (price) => price.amount) : amount;
+    return Math.max(0, stated - sumOf(own, room));
+  });
+  return excess <= lines.length;
 }

@@ -159,6 +159,20 @@ export async function hasLivePlan(db: Db, scope: Scope, sessionId: string): Prom
   return (await db.row(hasLive, scope, [sessionId]))?.has_live === true;
 }
 
+const held = scoped<{ was_held: boolean }>(
+  'checkout.payment_plan_was_held',
+  `select exists (
+     select from checkout.payment_plans p
+     join checkout.charge_attempts a on a.account_id = $1 and a.test_mode = $2 and a.id = p.health_attempt_id and a.status in ('succeeded', 'released')
+     where p.account_id = $1 and p.test_mode = $2 and p.session_id = $3 and not p.eligible_only
+   ) as was_held`,
+);
+
+/** Whether a card held its part of the whole session, also if the hold is released by now. */
+export async function wasWholeHeld(db: Db, scope: Scope, sessionId: string): Promise<boolean> {
+  return (await db.row(held, scope, [sessionId]))?.was_held === true;
+}
+
 const one = scoped<PlanRow>(
   'checkout.payment_plan_lock',
   `select ${columns} from checkout.payment_plans p
