@@ -27,7 +27,14 @@ import {
 import { abandonLateAttempt, awaitCustomer, endConfirmTime } from '../src/store/late-attempts.ts';
 import { findIntent, findIntents, unbillIntents } from '../src/store/payment-intents.ts';
 import { arePaymentLocksHeld } from '../src/store/payment-locks.ts';
-import { claimPlan, endHeldPlan, hasLivePlan, lockPlan, releaseRunningPlan } from '../src/store/payment-plans.ts';
+import {
+  claimPlan,
+  endHeldPlan,
+  hasLivePlan,
+  lockPlan,
+  releaseRunningPlan,
+  wasWholeHeld,
+} from '../src/store/payment-plans.ts';
 import {
   loadPaidCards,
   loadRefundableLines,
@@ -69,6 +76,7 @@ export async function exerciseRareWork(fixture: ChargingFixture): Promise<void> 
   await pay(fixture, setUp, [card]);
   await readPage(fixture.context, scope, seededId('fcs', 5));
   await hasLivePlan(database, scope, seededId('fcs', 5));
+  await wasWholeHeld(database, scope, seededId('fcs', 5));
   await adoptTypedCard(fixture, (await fixture.mixedSession(card)).id);
   await arePaymentLocksHeld(database, scope, { customerId: seededId('fcus', 1), paymentMethodId: seededId('fpm', 1) });
   await withTx(database, scope, async (tx) => {
