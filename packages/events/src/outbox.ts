@@ -39,7 +39,7 @@ export const BATCH_BYTES = largestEventBytes;
 
 /**
  * The next events to publish, oldest first. An event waits for the one before it in its aggregate, which may have a higher id: two processes' clocks
- * differ. Where all that is read waits so, reading goes on behind it.
+ * differ. If every event of a page waits, the next page is read.
  */
 export async function readQueue(database: Database): Promise<Waiting> {
   const rows: OutboxRow[] = [];

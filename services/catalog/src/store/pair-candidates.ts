@@ -10,32 +10,28 @@ export interface PairFilter {
   readonly onRow?: (row: string) => string;
   /** Pairs beyond those, of which a candidate must have all. */
   readonly rest?: PairArrays;
-  /** What a record is besides. */
-  readonly beside?: Beside;
+  readonly own?: OwnFilter;
   /** The function that finds by all of it at once, and what it is asked besides the pairs. */
   readonly finder: { readonly name: string; readonly besides: string };
 }
 
-/** What the records are besides, by a table whose index has it before the list's order. */
-export interface Beside {
-  readonly table: string;
-  readonly on: (row: string) => string;
-  /** Whether fewer records are so than have a pair, as a rule. */
+/** A filter on the records' own table, where an index has it before the list's order. */
+export interface OwnFilter extends Source {
+  /** Whether it usually matches fewer records than a pair does. */
   readonly isNarrow: boolean;
 }
 
 /**
  * How the ids of a page of records that have all the pairs are found. One pair's index is in the list's order. Of several, the newest entries
  * of each are intersected, first a few, which fills most pages, then many; records that so few of them are cannot be many among all, and the
- * inverted index finds them (migrations/0006, 0026). A pair that few records have leads, and the others are looked up for each of those. What a
- * record is besides is asked of the newest that have the pairs, and the pairs of the newest that are so.
+ * inverted index finds them (migrations/0006, 0026). A pair that few records have leads, and the others are looked up for each of those. With a
+ * filter on the records' own table, the newest records that have the pairs are checked for it, and the newest that match it for the pairs.
  */
 export function byPairs(filter: PairFilter): Pick<ListShape, 'where' | 'firstLook'> {
-  const { pairs, beside } = filter;
-  if (beside === undefined && pairs.length === 1) return { where: (cut) => byOnePair(filter, cut) };
+  const { pairs, own } = filter;
+  if (own === undefined && pairs.length === 1) return { where: (cut) => byOnePair(filter, cut) };
   return {
-    firstLook: (cut) =>
-      beside?.isNarrow ? amongBeside(filter, beside, cut, firstLook) : amongNewest(filter, cut, firstLook),
+    firstLook: (cut) => (own?.isNarrow ? amongOwn(filter, own, cut, firstLook) : amongNewest(filter, cut, firstLook)),
     where: (cut) => amongNewestOrAll(filter, cut),
   };
 }
@@ -46,9 +42,9 @@ const firstLook = 150;
 // What the second look reads: some two milliseconds, and enough for a page of ten by pairs that one in five hundred has.
 const secondLook = 5_000;
 
-// Of how many the second look asks for what they are besides, or for their pairs: some three milliseconds. A page of ten is filled where one in two
-// hundred is both; where fewer of the newest are, those that are have few ids to sort.
-const secondAsked = 2_000;
+// How many records the second look checks for the other filter: some three milliseconds. A page of ten is filled where one in two hundred matches
+// both. Where fewer of the newest do, few ids are left to sort.
+const secondChecked = 2_000;
 
 // A pair that no more records than this have leads by itself. Finding that out costs a step over as many index entries for each pair, some
 // twenty microseconds.
@@ -61,18 +57,17 @@ interface Source {
 }
 
 function sourcesOf(filter: PairFilter): readonly Source[] {
-  const { beside } = filter;
   const ofPairs = pairSources(filter);
-  if (beside === undefined) return ofPairs;
-  const own = besideSource(beside);
-  return beside.isNarrow ? [own, ...ofPairs] : [...ofPairs, own];
+  if (filter.own === undefined) return ofPairs;
+  const own = ownSource(filter.own);
+  return filter.own.isNarrow ? [own, ...ofPairs] : [...ofPairs, own];
 }
 
 function pairSources(filter: PairFilter): readonly Source[] {
   return filter.pairs.map((pair) => ({ table: filter.table, on: (row: string) => entriesOf(filter, row, pair) }));
 }
 
-function besideSource({ table, on }: Beside): Source {
+function ownSource({ table, on }: OwnFilter): Source {
   return { table, on: (row) => `${row}.account_id = $1 and ${row}.test_mode = $2 and ${on(row)}` };
 }
 
@@ -86,23 +81,23 @@ function newestOf({ id }: PairFilter, { table, on }: Source, { beyond, order }: 
  * because it costs the same whatever the planner expects of the values.
  */
 function amongNewest(filter: PairFilter, cut: Cut, entries: number, unless = 'false'): string {
-  const { beside } = filter;
+  const { own } = filter;
   const newest = pairSources(filter).map((source) => newestOf(filter, source, cut, entries, ` and not ${unless}`));
   const conditions = [
     ...conditionsOn(filter, 'page.id'),
-    ...(beside === undefined ? [] : [isIn(filter, besideSource(beside), 'page.id')]),
+    ...(own === undefined ? [] : [isIn(filter, ownSource(own), 'page.id')]),
   ];
   return `select page.id from (${newest.join(' intersect ')}) page${conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`}
     order by page.id ${cut.order} ${cutOut}`;
 }
 
-/** Looks at so many of the newest records that are what is asked besides, each of which is asked for its pairs. */
-function amongBeside(filter: PairFilter, beside: Beside, cut: Cut, entries: number, unless = 'false'): string {
+/** Looks at so many of the newest records that match the filter on their own table, and checks each for the pairs. */
+function amongOwn(filter: PairFilter, own: OwnFilter, cut: Cut, entries: number, unless = 'false'): string {
   const conditions = [
     ...pairSources(filter).map((source) => isIn(filter, source, 'page.id')),
     ...conditionsOn(filter, 'page.id'),
   ];
-  return `select page.id from ${newestOf(filter, besideSource(beside), cut, entries, ` and not ${unless}`)} page
+  return `select page.id from ${newestOf(filter, ownSource(own), cut, entries, ` and not ${unless}`)} page
     where ${conditions.join(' and ')} order by page.id ${cut.order} ${cutOut}`;
 }
 
@@ -116,7 +111,7 @@ function isIn({ id }: PairFilter, { table, on }: Source, candidate: string): str
 
 // The function is called with a value of the row that says whether it is to be: the planner may not call it first.
 function amongNewestOrAll(filter: PairFilter, cut: Cut): string {
-  const { pairs, finder, rest, beside } = filter;
+  const { pairs, finder, rest, own } = filter;
   const { order, direction, mostSkipped } = cut;
   const sources = sourcesOf(filter);
   const leader = sources.map(
@@ -127,13 +122,13 @@ function amongNewestOrAll(filter: PairFilter, cut: Cut): string {
   const all = rest === undefined ? named : `${named} || jsonb_object(${rest.keys}::text[], ${rest.values}::text[])`;
   // Four entries for each record that an offset skips.
   const skipped = 4 * mostSkipped;
-  const isAsked = beside !== undefined && pairs.length === 1;
-  const looks = looksOf(beside).map((look, index) => {
+  const isChecked = own !== undefined && pairs.length === 1;
+  const looks = looksOf(own).map((look, index) => {
     const isLed = 'exists (select from lead where leader is not null)';
     const unless = index === 0 ? isLed : `(${isLed} or (select count(*) from look0) >= $3::bigint)`;
-    return beside !== undefined && look === 'beside'
-      ? amongBeside(filter, beside, cut, secondAsked + skipped, unless)
-      : amongNewest(filter, cut, (isAsked ? secondAsked : secondLook) + skipped, unless);
+    return own !== undefined && look === 'own'
+      ? amongOwn(filter, own, cut, secondChecked + skipped, unless)
+      : amongNewest(filter, cut, (isChecked ? secondChecked : secondLook) + skipped, unless);
   });
   const isEnough = (index: number) => `(select count(*) from look${index}) >= $3::bigint`;
   const chosen = looks.map((_, index) => `when ${isEnough(index)} then ${index}`);
@@ -148,10 +143,10 @@ function amongNewestOrAll(filter: PairFilter, cut: Cut): string {
       cross join lateral ${finder.name}($1, $2, ${finder.besides}, ${all}, '${direction}', $5, asked.most, $4::bigint) found (id)`;
 }
 
-/** In which order the newest are looked at: those that are fewer first. */
-function looksOf(beside: Beside | undefined): readonly ('pairs' | 'beside')[] {
-  if (beside === undefined) return ['pairs'];
-  return beside.isNarrow ? ['beside', 'pairs'] : ['pairs', 'beside'];
+/** The looks at the newest, the filter that matches fewer first. */
+function looksOf(own: OwnFilter | undefined): readonly ('pairs' | 'own')[] {
+  if (own === undefined) return ['pairs'];
+  return own.isNarrow ? ['own', 'pairs'] : ['pairs', 'own'];
 }
 
 function ledByRare(filter: PairFilter, cut: Cut, leader: number): string {
@@ -174,7 +169,7 @@ function byOnePair(filter: PairFilter, cut: Cut): string {
   return `select page.id from ${newestOf(filter, source, cut, cut.most)} page limit $3 offset $4`;
 }
 
-// Of the pairs that are not looked at by name, a candidate must have all.
+// A candidate must have all of the pairs that are not looked at by name.
 function conditionsOn({ table, id, rest, onRow }: PairFilter, candidate: string): readonly string[] {
   return rest === undefined ? [] : [hasAllPairs(table, id, rest, onRow)(candidate)];
 }

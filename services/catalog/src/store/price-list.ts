@@ -3,7 +3,7 @@ import type { Metadata } from '../domain/field-rules.ts';
 import type { Price } from '../domain/price.ts';
 import { selectList } from './columns.ts';
 import { type ListShape, type Page, type PageRequest, readPage, valuesBeforeFilters } from './page.ts';
-import { type Beside, byPairs, hasAllPairs, pairArrays, splitPairs } from './pair-candidates.ts';
+import { byPairs, hasAllPairs, type OwnFilter, pairArrays, splitPairs } from './pair-candidates.ts';
 import { priceColumns } from './prices.ts';
 
 /** What a list of prices is filtered by (interface, List rules for GET /v1/prices). */
@@ -56,7 +56,7 @@ function priceListShape({ active, productId, lookupKeys, metadata }: PriceFilter
     pairs: joined.map(([key, value]) => ({ key: parameter(key), value: parameter(value) })),
     onRow,
     ...(rest.length === 0 ? {} : { rest: pairArrays(rest, parameter) }),
-    ...(product === undefined ? {} : { beside: ofProduct(product) }),
+    ...(product === undefined ? {} : { own: ofProduct(product) }),
     finder: { name: product === undefined ? 'find_prices_by_pairs' : 'find_product_prices_by_pairs', besides },
   };
   names.push(String(joined.length), ...(rest.length === 0 ? [] : ['more']));
@@ -65,7 +65,7 @@ function priceListShape({ active, productId, lookupKeys, metadata }: PriceFilter
 
 const listing = `$${valuesBeforeFilters + 1}`;
 
-function ofProduct(product: string): Beside {
+function ofProduct(product: string): OwnFilter {
   return {
     table: 'prices',
     on: (row) => `${row}.listing = ${listing} and ${row}.product_id = ${product}`,

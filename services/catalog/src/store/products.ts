@@ -150,8 +150,7 @@ function productListShape({ active, clientReferenceId, metadata }: ProductFilter
   const filter = {
     ...{ table: 'product_metadata', id: 'product_id', pairs },
     ...(rest.length === 0 ? {} : { rest: pairArrays(rest, parameter) }),
-    // Not in the pairs.
-    beside: { table: 'products', on, isNarrow: false },
+    own: { table: 'products', on, isNarrow: false },
     finder: { name: 'find_products_by_pairs', besides: state },
   };
   return { ...list, name: names.join('.'), ...byPairs(filter) };

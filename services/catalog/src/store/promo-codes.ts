@@ -137,7 +137,7 @@ function promoCodeListShape({ codeKey, couponId, customerId, active }: PromoCode
   const given = filters.filter(([, , value]) => value !== undefined);
   const conditions = given.map(([, column], index) => `r.${column} = $${valuesBeforeFilters + index + 1}`);
   const where = ['true', ...conditions].join(' and ');
-  // A coupon or a customer can have many codes. Their indexes have the state before the id, as the few codes of one name need not.
+  // A coupon or a customer can have many codes. Their indexes have the state before the id. A code has few records, so its index does not.
   const isOfEitherState =
     active === undefined && codeKey === undefined && (couponId !== undefined || customerId !== undefined);
   return {
