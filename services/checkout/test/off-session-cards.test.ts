@@ -30,7 +30,7 @@ const setPlan = (session: Session, set: string) =>
 const released = {
   ...{ code: 'conflict', status: 409 },
   detail:
-    'This session was charged off-session at its creation. What was held for it is released, and nothing was charged. Create a new session.',
+    'The hold that this session placed when it was created has been released, and nothing was charged. Create a new session.',
 };
 const held = async (session: Session) =>
   (await fixture.charges(session)).map(({ amount, amount_captured }) => [amount, amount_captured]);

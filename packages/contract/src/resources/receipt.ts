@@ -13,7 +13,7 @@ export const receiptSchema = z.strictObject({
   mail_status: z
     .enum(['pending', 'sent', 'failed'])
     .nullable()
-    .describe('Null: it is mailed to nobody, as the session has no email address or the shopper was erased.'),
+    .describe('Null: the receipt is not mailed, because the session has no email address.'),
   mailed_at: answer.time.nullable(),
   test_mode: z.boolean(),
   created_at: answer.time,

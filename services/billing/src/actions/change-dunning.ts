@@ -3,7 +3,7 @@ import { type Database, type Scope, withTx } from '@eligo/postgres';
 import { areRetryDays, type DunningSettings } from '../domain/dunning.ts';
 import { findDunning, saveDunning } from '../store/dunning-settings.ts';
 
-/** Sets how an account duns; what is undefined stays. Answers how it then duns. */
+/** Sets how an account duns; what is undefined stays. Returns how it then duns. */
 export async function changeDunning(
   database: Database,
   scope: Scope,

@@ -101,7 +101,8 @@ export async function makeDue(
   const subscription = await lockSubscription(tx, scope, of.subscriptionId);
   const invoice = await lockInvoice(tx, scope, of.id);
   if (subscription === undefined || invoice === undefined) throw new Error(`Invoice ${of.id} has no subscription`);
-  const isCharging = (await findPendingCharge(tx, scope, invoice.id)) !== undefined;
+  const charges = await loadInvoiceCharges(tx, scope, invoice.id);
+  const isCharging = charges.some(({ status }) => status === 'pending');
   const at = await timeOnClock(tx, scope, context.clock, subscription.testClockId);
   refuseUnpayable(invoice, isCharging || (subscription.paymentAt !== null && subscription.paymentAt <= at));
   if (subscription.latestInvoiceId !== invoice.id || !isPayableIn(subscription, invoice)) {
@@ -109,7 +110,7 @@ export async function makeDue(
   }
   // It is asked again what became of a charge that is under way, before there is another one.
   if (isCharging) return;
-  refuseTooManyTries(invoice, await loadInvoiceCharges(tx, scope, invoice.id), cards.onPage);
+  refuseTooManyTries(invoice, charges, cards.onPage);
   await saveInvoice(tx, scope, invoice, {
     ...invoice,
     payWithPaymentMethodId: cards.standard ?? null,

@@ -29,6 +29,7 @@ export function discountsAfter(
   const active = discountsAt(discounts, at);
   const taken = takenOff(items, active);
   const used = new Set(active.filter((one, index) => isOnce(one) && (taken[index] ?? 0) > 0));
+  if (used.size === 0) return [...discounts];
   const left = active.filter((one) => !used.has(one));
   // Another discount may take off what a used one leaves, so what it took is not what it spares.
   const without = totalOf(all) - totalOf(own) + totalOf(discountedBy(left, items, invoiced));

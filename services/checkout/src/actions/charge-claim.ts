@@ -1,3 +1,4 @@
+import { Failure } from '@eligo/failures';
 import type { Expecting, KeyUse, StoredAnswer } from '@eligo/postgres';
 import type { ProcessorAccount } from '@eligo/values';
 import type { ChargeAttempt, ProcessorVerdict } from '../domain/charge-attempt.ts';
@@ -29,6 +30,9 @@ export interface ChargeClaim {
   /** Where new money goes. */
   readonly ofNewMoney: ProcessorAccount;
 }
+
+/** What is asked for is under way elsewhere: the same request is to come again. */
+export const contended = () => new Failure('lock_timeout', { retryAfterSeconds: 1 });
 
 /** Thrown, with nothing written, for a confirm that a payment plan carries out: `confirmInParts` claims it. */
 export class NeedsPlan extends Error {}

@@ -26,7 +26,14 @@ import { lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { abandonAttempt } from './abandon-attempt.ts';
 import { attemptAsCreated, beginLockedAttempt, confirmTimeMs, healthcareOf } from './begin-attempt.ts';
-import { type ChargeClaim, type Claimed, type ClaimedCharge, type ConfirmRequest, NeedsPlan } from './charge-claim.ts';
+import {
+  type ChargeClaim,
+  type Claimed,
+  type ClaimedCharge,
+  type ConfirmRequest,
+  contended,
+  NeedsPlan,
+} from './charge-claim.ts';
 import { confirmAnswer, refusalAnswer } from './confirm-answer.ts';
 import { finishPaidSession } from './pay-session.ts';
 import { NotItsTurn, type PaymentParties, type PaymentTurn } from './payment-turn.ts';
@@ -34,8 +41,6 @@ import { takeOverAttempt } from './take-over-attempt.ts';
 
 /** What claims work with. */
 export type Claiming = Pick<Context, 'clock' | 'budgets' | 'failpoint'>;
-
-const contended = () => new Failure('lock_timeout', { retryAfterSeconds: 1 });
 
 /**
  * Claims the key, the session, the card and the customer for a charge and writes its attempt, whatever the key and earlier attempts are. Refusals

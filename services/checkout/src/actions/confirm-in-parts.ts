@@ -37,7 +37,7 @@ import { lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { confirmTimeMs } from './begin-attempt.ts';
 import { carryOutPlan } from './carry-out-plan.ts';
-import type { ConfirmRequest } from './charge-claim.ts';
+import { type ConfirmRequest, contended } from './charge-claim.ts';
 import { answerOfAttempt, confirmAnswer, refusalAnswer, replayAnswer } from './confirm-answer.ts';
 import { NotItsTurn, type PaymentTurn } from './payment-turn.ts';
 
@@ -90,8 +90,6 @@ type Claimed =
   | { readonly kind: 'answer'; readonly answer: StoredAnswer; readonly replayed: boolean }
   /** `plan`: under a lease of this request; undefined for one that waits for nothing of it. */
   | { readonly kind: 'plan'; readonly planId: string; readonly plan: PaymentPlan | undefined; readonly epoch: number };
-
-const contended = () => new Failure('lock_timeout', { retryAfterSeconds: 1 });
 
 /** Thrown to take the claim of a key back. */
 class PlainConfirm extends Error {}

@@ -8,7 +8,7 @@ import type { Context } from '../context.ts';
 import { arePaymentLocksHeld } from '../store/payment-locks.ts';
 import { loadSession } from '../store/sessions.ts';
 import { carryOutAttempt } from './carry-out-attempt.ts';
-import { type ChargeClaim, type Claimed, type ConfirmRequest, NeedsPlan } from './charge-claim.ts';
+import { type ChargeClaim, type Claimed, type ConfirmRequest, contended, NeedsPlan } from './charge-claim.ts';
 import { replayAnswer } from './confirm-answer.ts';
 import { confirmInParts } from './confirm-in-parts.ts';
 import type { PaymentTurn } from './payment-turn.ts';
@@ -87,7 +87,7 @@ async function confirmInLine(
     if (!(error instanceof NeedsPlan)) throw error;
     const planned = await confirmInParts(context, scope, confirm);
     // The plan has ended meanwhile.
-    if (planned === undefined) throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
+    if (planned === undefined) throw contended();
     return planned;
   } finally {
     turn.leave();

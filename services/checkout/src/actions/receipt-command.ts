@@ -4,6 +4,7 @@ import type { Db, Scope } from '@eligo/postgres';
 import { IssueReceiptSchema } from '@eligo/proto/events/v1/events';
 import { given, present } from '@eligo/values';
 import { shareOfLine } from '../domain/capture-allocation.ts';
+import type { CardKind } from '../domain/card-kind.ts';
 import { mostRenewals } from '../domain/hold-renewal.ts';
 import type { LineTender } from '../domain/line-tenders.ts';
 import { paidLines } from '../domain/paid-lines.ts';
@@ -37,19 +38,19 @@ export async function receiptCommand(
   session: Session,
   intents: readonly PaymentIntent[],
   at: Date,
+  knownKinds?: ReadonlyMap<string, CardKind>,
 ): Promise<NewEvent> {
   const methodIds = intents.flatMap(({ paymentMethodId }) => paymentMethodId ?? []);
   const all = await loadSessionLines(db, scope, session.id);
   const captured = await capturedPart(db, scope, session, all);
   const lines = captured?.lines ?? all;
-  const [methods, kinds, tenders] = await Promise.all([
+  const intentIds = intents.map(({ id }) => id);
+  const [methods, kinds, tenders, letters, purchased] = await Promise.all([
     findPaymentMethods(db, scope, methodIds),
-    kindsOfChargedCards(
-      db,
-      scope,
-      intents.map(({ id }) => id),
-    ),
+    knownKinds ?? kindsOfChargedCards(db, scope, intentIds),
     intents.length > 1 ? loadLineTenders(db, scope, session.id) : [],
+    lettersOf(db, scope, session, lines),
+    purchasedAt(db, scope, intents, at),
   ]);
   const payments = intents.map((intent) => {
     const card = methods.find(({ id }) => id === intent.paymentMethodId)?.card;
@@ -65,11 +66,11 @@ export async function receiptCommand(
   const command = create(IssueReceiptSchema, {
     session: sessionMessage(scope, session),
     lines: lines.map(lineItemMessage),
-    letters: await lettersOf(db, scope, session, lines),
+    letters,
     payments,
     merchantName: session.details.receiptMerchantName ?? '',
     atMs: BigInt(at.getTime()),
-    purchasedAtMs: BigInt((await purchasedAt(db, scope, intents, at)).getTime()),
+    purchasedAtMs: BigInt(purchased.getTime()),
     partlyCapturedLineIds: captured?.partlyCapturedLineIds ?? [],
     ...(await shopperOf(db, scope, session, inOrder(intents, methods))),
     ...given({ captured: captured?.amounts }),

@@ -56,7 +56,10 @@ export async function settleConfirmed(
     intentEvent(scope, 'payment_intent.succeeded', intent, at),
     sessionEvent(scope, 'checkout.session.completed', after, at),
   ];
-  if (wantsReceipt(after)) events.push(await receiptCommand(context.database, scope, after, [intent], at));
+  if (wantsReceipt(after)) {
+    const kinds = new Map([[intent.id, attempt.cardKind ?? 'unknown']]);
+    events.push(await receiptCommand(context.database, scope, after, [intent], at, kinds));
+  }
   const { settlements, pageSettlements } = context.groups;
   const isWritten = await (plan === undefined ? settlements : pageSettlements).submit(scope, {
     before,

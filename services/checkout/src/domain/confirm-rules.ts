@@ -38,7 +38,7 @@ export interface ConfirmSituation {
 export function holdReleased(): Failure {
   return new Failure('conflict', {
     detail:
-      'This session was charged off-session at its creation. What was held for it is released, and nothing was charged. Create a new session.',
+      'The hold that this session placed when it was created has been released, and nothing was charged. Create a new session.',
   });
 }
 

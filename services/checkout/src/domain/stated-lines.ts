@@ -18,8 +18,8 @@ import {
 } from './line-allocation.ts';
 
 /**
- * Takes apart a capture that states lines, or components alone (decisions 14.303). What takes all that remains takes the rest of each line. Otherwise the amount of an entry is taken of its own
- * lines. Tax and shipping are taken of the lines that are named, by their own tax and shipping; beyond that of the other lines, by theirs; and where these have no room, of any line that has.
+ * Takes apart a capture that states lines, or components alone (decisions 14.303). What is all that remains, of entries of all
+ * lines that have a rest, takes the rest of each line. Otherwise the amount of an entry is taken of its own lines. Tax and shipping are taken of the lines that are named, by their own tax and shipping; beyond that of the other lines, by theirs; and where these have no room, of any line that has.
  * The discount is subtracted from the named lines in the same way. Throws the refusals of the session.
  */
 export function allocateStated(session: DividedSession, instruction: Instruction): Allocation {
@@ -299,9 +299,9 @@ function isOfAllLines({ lines }: DividedSession, entered: readonly Entered[]): b
   const room = (line: DividedLine) => restOfLine(line) + line.discountCents;
   const excess = sumOf(entered, ({ by, amount, lines: own }) => {
     // A product counts with the entries of its prices.
-    const prices = entered.filter((other) => other.by === 'price' && other.lines.every((line) => own.includes(line)));
-    const stated = by === 'product' ? amount + sumOf(prices, (price) => price.amount) : amount;
-    return Math.max(0, stated - sumOf(own, room));
+    const ofPrice = (other: Entered) => other.by === 'price' && other.lines.every((line) => own.includes(line));
+    const ofPrices = by === 'product' ? sumOf(entered.filter(ofPrice), (price) => price.amount) : 0;
+    return Math.max(0, amount + ofPrices - sumOf(own, room));
   });
   return excess <= lines.length;
 }
