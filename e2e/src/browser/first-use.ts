@@ -42,12 +42,15 @@ export async function firstUse(browser: Browser, url: string, options: BrowserCo
     const told = Promise.withResolvers<Seen>();
     await page.exposeFunction('tellFirstUse', told.resolve);
     await page.addInitScript(noteFirstUse);
-    // A page is not told how long the answers of other origins are.
-    const sizes: (readonly [string, Promise<number>])[] = [];
-    page.on('requestfinished', (request) => sizes.push([request.url(), transferred(request)]));
+    const finished: Request[] = [];
+    page.on('requestfinished', (request) => finished.push(request));
     await page.goto(url, { waitUntil: 'commit' });
     const { requests, ...seen } = await told.promise;
-    const bytesOf = new Map(await Promise.all(sizes.map(async ([at, bytes]) => [at, await bytes] as const)));
+    // A page is not told how long the answers of other origins are. Only requests that finished before the first use
+    // are asked: one that finishes later may be asked when the browser's context is already closed.
+    const bytesOf = new Map(
+      await Promise.all(finished.map(async (request) => [request.url(), await transferred(request)] as const)),
+    );
     return {
       ...seen,
       requests: requests.map(({ at, ...times }) => ({
