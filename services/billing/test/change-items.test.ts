@@ -51,6 +51,7 @@ const pendingOf = async (id: string) =>
   (await pendingProrations(on.database, scope, id)).map(({ kind, leftCents }) =>
     kind === 'credit' ? -leftCents : leftCents,
   );
+const within = (constraint: string) => expect.objectContaining({ constraint });
 const chargesOf = async (id: string) => {
   const { invoice } = await read(id);
   return (await loadInvoiceCharges(on.database, scope, invoice.id)).map(({ leg, amountCents }) => [leg, amountCents]);
@@ -197,6 +198,43 @@ describe('a payment for other items', () => {
     expect(await pendingOf(id)).toEqual([-1_500]);
   });
 
+  it('that fails gives back no credit for charges that nobody paid, once its invoice is void [D14.186]', async () => {
+    const { id, price, card } = await soldAnd(6_000);
+    await changeTo(id, price, 'create_prorations');
+    expect(await pendingOf(id)).toEqual([-1_500, 3_000]);
+    on.peers.behave(card, 'insufficient_funds');
+    await update(id, { backupPaymentMethodId: null });
+    const dearer = on.peers.price({ unitAmountCents: 10_000 });
+    expect(await changeTo(id, dearer, 'always_invoice')).toMatchObject({ status: 'past_due' });
+    const { invoice } = await read(id);
+    expect([invoice.totalCents, await pendingOf(id)]).toEqual([3_500, []]);
+    await voids(invoice.id);
+    expect(await pendingOf(id)).toEqual([-1_500]);
+    const change = (what: string) =>
+      on.test.admin(`update billing.prorations set ${what} where subscription_id = $1 and unpaid_cents > 0`, [id]);
+    await expect(change('left_cents = 1')).rejects.toEqual(within('proration_is_carried_once'));
+    await expect(change('left_cents = 1, lapsed_cents = lapsed_cents - 1')).rejects.toEqual(
+      within('proration_is_final'),
+    );
+    await expect(change("unpaid_invoice_id = 'in_other'")).rejects.toEqual(within('proration_is_final'));
+    await expect(change('lapsed_cents = lapsed_cents + 1')).rejects.toEqual(within('lapsed_within_unpaid'));
+  });
+
+  it('that fails gives back the paid part of a credit alone, once its invoice is void [D14.186]', async () => {
+    const { id, price, card } = await soldAnd(6_000);
+    await changeTo(id, price, 'always_invoice');
+    await changeTo(id, on.peers.price({ unitAmountCents: 3_000 }), 'create_prorations');
+    await changeTo(id, on.peers.price({ unitAmountCents: 9_000 }), 'create_prorations');
+    expect(await pendingOf(id)).toEqual([-3_000, 1_500, -1_500, 4_500]);
+    on.peers.behave(card, 'insufficient_funds');
+    await update(id, { backupPaymentMethodId: null });
+    await runAt(may);
+    const { invoice } = await read(id);
+    expect([invoice.status, invoice.totalCents]).toEqual(['open', 9_000 + 1_500]);
+    await voids(invoice.id);
+    expect(await pendingOf(id)).toEqual([-3_000]);
+  });
+
   it('is not lost with a pause: the next invoice carries what is pending', async () => {
     const { id, price } = await soldAnd(6_000);
     await changeTo(id, price, 'create_prorations');
@@ -291,7 +329,6 @@ describe('what is refused', () => {
     const [credit, charge] = await pendingProrations(on.database, scope, id);
     const change = (text: string, of = credit) =>
       on.test.admin(`update billing.prorations set ${text} where id = $1`, [of?.id]);
-    const within = (constraint: string) => expect.objectContaining({ constraint });
     await expect(change('left_cents = left_cents - 1')).rejects.toEqual(within('proration_is_carried_once'));
     await expect(change('left_cents = left_cents + 1')).rejects.toEqual(within('left_within_amount'));
     await expect(change('left_cents = 1', charge)).rejects.toEqual(within('charge_is_whole'));
@@ -314,7 +351,7 @@ describe('what is refused', () => {
         [invoice.id],
       ),
     ).rejects.toEqual(within('invoice_lines_one_of_a_proration'));
-    await expect(withTx(on.database, scope, (tx) => returnCredits(tx, scope, invoice.id))).rejects.toEqual(
+    await expect(withTx(on.database, scope, (tx) => returnCredits(tx, scope, id, invoice.id))).rejects.toEqual(
       within('proration_is_carried_once'),
     );
   });

@@ -68,7 +68,7 @@ export async function voidInvoiceRow(
   at: Date,
 ): Promise<Invoice> {
   const voided = await saveInvoice(tx, scope, invoice, { ...invoice, status: 'void' });
-  await returnCredits(tx, scope, invoice.id);
+  await returnCredits(tx, scope, subscriptionId, invoice.id);
   // Also of one that was given up: a payment of it may have been cut short between two cards.
   await refundPaidParts(tx, scope, subscriptionId, invoice, at);
   await appendInvoiceEvent(tx, scope, 'voided', voided, at);

@@ -20,6 +20,7 @@ export async function writeInvoice(
   await appendAll(tx, invoiceStateEvents(scope, invoice, at));
   await insertInvoice(tx, scope, invoice);
   await insertInvoiceLines(tx, scope, [{ invoiceId: invoice.id, lines }]);
+  if (made.subscriptionId === null) return;
   const chargeIds = lines.flatMap(({ prorationId }) => (prorationId === null ? [] : [prorationId]));
-  await carryProrations(tx, scope, invoice.id, { credits, chargeIds });
+  await carryProrations(tx, scope, made.subscriptionId, invoice.id, { credits, chargeIds });
 }

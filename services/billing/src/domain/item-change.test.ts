@@ -144,8 +144,15 @@ describe('the two parts of an invoice', () => {
               subtotalCents: amountCents,
               discountCents: cents(0),
             },
-            ...{ taxCents: cents(0), shippingCents: cents(0), amountCents, leftCents: amountCents, createdAt: start },
-            ...{ eligible: isEligible, decision: isEligible ? eligible : other, periodStart: start, periodEnd: end },
+            ...{
+              taxCents: cents(0),
+              shippingCents: cents(0),
+              amountCents,
+              leftCents: amountCents,
+              unpaidCents: cents(0),
+            },
+            ...{ eligible: isEligible, decision: isEligible ? eligible : other },
+            ...{ periodStart: start, periodEnd: end, createdAt: start },
           };
         });
         const { invoice, credits } = renew(sold([[price(unit), 1]]), [eligible], pending, end);

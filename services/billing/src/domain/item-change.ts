@@ -73,21 +73,17 @@ export function changeItems(
     return { subscription, prorations: [], lines: [], invoicesNow: false, wholeCents };
   }
   const rest = { period: periodAround(before.anchor, before, at), at };
-  const creditFor = (item: SubscriptionItem, invoicedCents: Cents, isShare: boolean) => {
+  // What nobody has paid yet first, so that a share that moves up and back comes to nothing.
+  const creditFor = (item: SubscriptionItem, wholeCents: Cents, isShare: boolean) => {
     const decision = priced.before[before.items.findIndex(({ id }) => id === item.id)];
     if (decision === undefined) throw new Error(`Item ${item.id} has no eligibility decision`);
-    return creditOf(before.id, { ...item, invoicedCents }, decision, rest, isShare);
+    const unpaidCents = cents(Math.min(wholeCents, unpaidOf(item, pending)));
+    const credited = { unpaidCents, paidCents: keptOf(cents(wholeCents - unpaidCents), priced.kept) };
+    return creditOf(before.id, item, credited, decision, rest, isShare);
   };
   const credit = (item: SubscriptionItem) => {
     if (item.invoicedCents === null) throw unknownAmount();
-    const unpaid = unpaidOf(item, pending);
-    return creditFor(item, cents(unpaid + keptOf(cents(item.invoicedCents - unpaid), priced.kept)), false);
-  };
-  // What nobody has paid yet first, so that a share that moves up and back comes to nothing.
-  const creditLess = (item: SubscriptionItem, less: Cents) => {
-    if (less === 0) return [];
-    const unpaid = cents(Math.min(less, unpaidOf(item, pending)));
-    return creditFor(item, cents(unpaid + keptOf(cents(less - unpaid), priced.kept)), true);
+    return creditFor(item, item.invoicedCents, false);
   };
   if (beginsPeriod) {
     const lines = periodLines(items, discountsAt(discounts, at), eligibility);
@@ -115,7 +111,7 @@ export function changeItems(
   // The ids are in the order in which the pending ones are used and shown: credits, and then charges.
   const credits = parts.flatMap(({ previous, less }) => {
     if (previous === null) return [];
-    return less === undefined ? credit(previous) : creditLess(previous, less);
+    return less === undefined ? credit(previous) : creditFor(previous, less, true);
   });
   const removed = priced.removed.flatMap(credit);
   const charges = parts.flatMap(({ item, less, charged }) =>

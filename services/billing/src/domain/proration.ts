@@ -25,6 +25,8 @@ export interface Proration {
   readonly taxCents: Cents;
   readonly shippingCents: Cents;
   readonly amountCents: Cents;
+  /** The part of a credit that is for charges that no invoice carried yet; 0 of a charge. It lapses with the invoice that carries them. */
+  readonly unpaidCents: Cents;
   /** Whether it belongs to the part that a health card may pay. A credit belongs where its item was invoiced. */
   readonly eligible: boolean;
   /** The decision at the time of the change. */
@@ -42,25 +44,32 @@ export interface RestOfPeriod {
   readonly at: Date;
 }
 
-/** The credit for the unused time of an item, or nothing if that is worth nothing. Its item was invoiced at a known amount. */
+/** What is credited of a whole period: what is pending, so that nobody has paid it yet, and what was paid. */
+export interface Credited {
+  readonly unpaidCents: Cents;
+  readonly paidCents: Cents;
+}
+
+/** The credit for the unused time of an item, or nothing if that is worth nothing. */
 export function creditOf(
   subscriptionId: string,
   item: SubscriptionItem,
+  credited: Credited,
   decision: Eligibility,
   { period, at }: RestOfPeriod,
   isShare: boolean,
 ): Proration[] {
-  if (item.invoicedCents === null || item.invoicedEligible === null) {
-    throw new Error(`What item ${item.id} was invoiced at is not known`);
-  }
-  const amountCents = unusedPart(item.invoicedCents, { period, at });
+  const wholeCents = cents(credited.unpaidCents + credited.paidCents);
+  const amountCents = unusedPart(wholeCents, { period, at });
   if (amountCents === 0) return [];
+  if (item.invoicedEligible === null) throw new Error(`What item ${item.id} was invoiced as is not known`);
   return [
     {
       ...identityOf(subscriptionId, item, { period, at }),
       kind: 'credit',
       isShare,
-      wholeCents: item.invoicedCents,
+      wholeCents,
+      unpaidCents: cents(amountCents - unusedPart(credited.paidCents, { period, at })),
       ...{ subtotalCents: amountCents, discountCents: cents(0), taxCents: cents(0), shippingCents: cents(0) },
       ...{ amountCents, leftCents: amountCents },
       eligible: item.invoicedEligible,
@@ -88,6 +97,7 @@ export function chargeOf(
       kind: 'charge',
       isShare,
       wholeCents: whole.totalCents,
+      unpaidCents: cents(0),
       ...{ subtotalCents, discountCents, taxCents, shippingCents, amountCents: totalCents, leftCents: totalCents },
       eligible: isEligible(decision),
       decision,

@@ -32,6 +32,7 @@ export async function insertProrations(tx: Tx, scope: Scope, made: readonly Pror
     column(({ leftCents }) => leftCents),
     column(({ createdAt }) => createdAt),
     column(({ isShare }) => isShare),
+    column(({ unpaidCents }) => unpaidCents),
   ]);
 }
 
@@ -50,14 +51,17 @@ export async function subscriptionsWithPending(
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Records the credits that a new invoice uses, and that it carries these charges. */
+/** Records the credits that a new invoice of a subscription uses, and that it carries these charges: all that are pending. */
 export async function carryProrations(
   tx: Tx,
   scope: Scope,
+  subscriptionId: string,
   invoiceId: string,
   carried: { readonly credits: readonly UsedCredit[]; readonly chargeIds: readonly string[] },
 ): Promise<void> {
   const { credits, chargeIds } = carried;
+  // Before the credits are used: those that are used up are no longer among the pending ones.
+  if (chargeIds.length > 0) await tx.execute(carryCharges, scope, [chargeIds, subscriptionId, invoiceId]);
   if (credits.length > 0) {
     await tx.execute(insertCredits, scope, [
       invoiceId,
@@ -67,7 +71,6 @@ export async function carryProrations(
     ]);
     await tx.execute(useCredits, scope, [invoiceId]);
   }
-  if (chargeIds.length > 0) await tx.execute(carryCharges, scope, [chargeIds]);
 }
 
 /** The credits by which an invoice is reduced, each with the class of what was credited. */
@@ -84,9 +87,10 @@ export async function loadInvoiceCredits(
   }));
 }
 
-/** Gives back the credits that an invoice used, which is void. */
-export async function returnCredits(tx: Tx, scope: Scope, invoiceId: string): Promise<void> {
+/** Gives back the credits that an invoice used, which is void. What is credited of the charges that it carries lapses with them. */
+export async function returnCredits(tx: Tx, scope: Scope, subscriptionId: string, invoiceId: string): Promise<void> {
   await tx.execute(giveBack, scope, [invoiceId]);
+  await tx.execute(lapse, scope, [invoiceId, subscriptionId]);
 }
 
 interface ProrationRow {
@@ -114,6 +118,7 @@ interface ProrationRow {
   left_cents: bigint;
   created_at: Date;
   is_share: boolean;
+  unpaid_cents: bigint;
 }
 
 function fromRow(row: ProrationRow): Proration {
@@ -144,19 +149,20 @@ function fromRow(row: ProrationRow): Proration {
     periodEnd: row.period_end,
     leftCents: centsFromInt64(row.left_cents),
     createdAt: row.created_at,
+    unpaidCents: centsFromInt64(row.unpaid_cents),
   };
 }
 
 const columns = `id, subscription_id, subscription_item_id, kind, price_id, product_id, quantity, whole_cents, subtotal_cents, discount_cents,
      tax_cents, shipping_cents, amount_cents, eligible, eligibility, rule, rule_version, rationale, letter_id, period_start, period_end,
-     left_cents, created_at, is_share`;
+     left_cents, created_at, is_share, unpaid_cents`;
 const insert = scoped(
   'prorations.insert',
   `insert into prorations (account_id, test_mode, ${columns})
    select $1, $2, made.*
    from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
      $13::bigint[], $14::bigint[], $15::bigint[], $16::boolean[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[],
-     $22::timestamptz[], $23::timestamptz[], $24::bigint[], $25::timestamptz[], $26::boolean[]) as made (${columns})`,
+     $22::timestamptz[], $23::timestamptz[], $24::bigint[], $25::timestamptz[], $26::boolean[], $27::bigint[]) as made (${columns})`,
 );
 const selectPending = scoped<ProrationRow>(
   'prorations.pending',
@@ -179,7 +185,10 @@ const useCredits = scoped(
 );
 const carryCharges = scoped(
   'prorations.carry_charges',
-  'update prorations set left_cents = 0 where account_id = $1 and test_mode = $2 and id = any($3::text[])',
+  `with credits as (
+     update prorations set unpaid_invoice_id = $5
+      where account_id = $1 and test_mode = $2 and subscription_id = $4 and left_cents > 0 and unpaid_cents > 0 and unpaid_invoice_id is null)
+   update prorations set left_cents = 0 where account_id = $1 and test_mode = $2 and id = any($3::text[])`,
 );
 const selectCredits = scoped<{
   proration_id: string;
@@ -196,4 +205,10 @@ const giveBack = scoped(
   'prorations.give_back',
   `update prorations p set left_cents = p.left_cents + c.amount_cents from invoice_credits c
    where p.account_id = $1 and p.test_mode = $2 and c.account_id = $1 and c.test_mode = $2 and c.invoice_id = $3 and p.id = c.proration_id`,
+);
+const lapse = scoped(
+  'prorations.lapse',
+  `update prorations set left_cents = left_cents - least(left_cents, unpaid_cents - lapsed_cents),
+     lapsed_cents = lapsed_cents + least(left_cents, unpaid_cents - lapsed_cents)
+   where account_id = $1 and test_mode = $2 and subscription_id = $4 and left_cents > 0 and unpaid_invoice_id = $3`,
 );
