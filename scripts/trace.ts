@@ -27,14 +27,12 @@ export function traceFindings(given: {
   ];
 }
 
-/** The rules of interface.md and decisions.md: identifiers in brackets, and in decisions.md each item of a numbered list (`D14.30`). */
-export function rulesIn(document: { readonly text: string; readonly isNumbered: boolean }): string[] {
-  let section: string | undefined;
-  return document.text.split('\n').flatMap((line) => {
-    section = /^## (\d+)\./.exec(line)?.[1] ?? section;
-    const item = document.isNumbered && section !== undefined ? /^(\d+)\. /.exec(line)?.[1] : undefined;
+/** The rules of interface.md and decisions.md: identifiers in brackets, and the items that begin with their section and number (`D14.30`). */
+export function rulesIn(text: string): string[] {
+  return text.split('\n').flatMap((line) => {
+    const item = /^- \*\*(\d+\.\d+)\*\* /.exec(line)?.[1];
     const bracketed = [...line.matchAll(/(?<!`)\[([A-Z]+-\d+)\](?![(`])/g)].map(([, id = '']) => id);
-    return [...(item === undefined ? [] : [`D${section}.${item}`]), ...bracketed];
+    return [...(item === undefined ? [] : [`D${item}`]), ...bracketed];
   });
 }
 

@@ -51,6 +51,26 @@ it('docs/data-map.md says of each column that may name a shopper whether it is e
   expect(named.filter((column) => !there.includes(column) && !column.endsWith('.defaults'))).toEqual([]);
 });
 
+it('docs/spec/decisions.md has each decision under its section and topic, in order, and its table of topics lists them', () => {
+  const page = read('docs/spec/decisions.md');
+  const listed = [...page.matchAll(/^\| \[(.+)\]\(#.+\) \| ([\d, -]+) \|$/gm)].map(([, topic, numbers = '']) => ({
+    heading: `### ${topic}`,
+    numbers: numbers.split(', ').flatMap(numbersOf),
+  }));
+  let section = '';
+  const topics = page.split(/^(?=##)/m).flatMap((part) => {
+    const [heading = ''] = part.split('\n');
+    section = /^## (\d+)\. /.exec(heading)?.[1] ?? section;
+    const items = [...part.matchAll(/^- \*\*(\d+)\.(\d+)\*\* /gm)];
+    expect(items.filter(([, of]) => of !== section)).toEqual([]);
+    const numbers = items.map(([, , number]) => Number(number));
+    expect(numbers).toEqual(numbers.toSorted((one, other) => one - other));
+    return heading.startsWith('### ') ? [{ heading, numbers }] : [];
+  });
+  expect(topics.length).toBeGreaterThan(10);
+  expect(listed).toEqual(topics);
+});
+
 it('ARCHITECTURE.md names no constraint, index or trigger that the schemas lack', () => {
   const invariants = read('ARCHITECTURE.md').split('\n## Seven invariants\n')[1]?.split('\n## ')[0] ?? '';
   const named = [...invariants.matchAll(/`([a-z]+(?:_[a-z]+)+)`/g)].map(([, name = '']) => name);
@@ -94,6 +114,12 @@ it('CONTRIBUTING.md names every npm command, and documents name only those that 
   );
   expect(unknown).toEqual([]);
 });
+
+// `30-33` and `52` of a list of numbers.
+function numbersOf(range: string): number[] {
+  const [first = 0, last = first] = range.split('-').map(Number);
+  return Array.from({ length: last - first + 1 }, (_, place) => first + place);
+}
 
 // As the sites that show documents make them.
 function headingsOf(document: string): string[] {

@@ -40,11 +40,10 @@ describe('the check of rules finds', () => {
   });
 });
 
-it('rules are identifiers in brackets and, in a numbered document, the items of each section', () => {
+it('rules are identifiers in brackets, and the items that begin with a section and a number', () => {
   const text =
-    '## 3. Lists\n\n1. Pages.\n   1. Not this one.\n2. [LIM-1] Limits.\n\n[END-2] Others, [a link](x) and `[GEN-9]`.\n';
-  expect(rulesIn({ text, isNumbered: true })).toEqual(['D3.1', 'D3.2', 'LIM-1', 'END-2']);
-  expect(rulesIn({ text, isNumbered: false })).toEqual(['LIM-1', 'END-2']);
+    '## 3. Lists\n\n- **3.1** Pages.\n  - **3.9** Not this one.\n- **3.2** [LIM-1] Limits.\n- **Nor** this.\n1. Nor this.\n\n[END-2] Others, [a link](x) and `[GEN-9]`.\n';
+  expect(rulesIn(text)).toEqual(['D3.1', 'D3.2', 'LIM-1', 'END-2']);
 });
 
 it('citations end the title of a test, of its template, or of a group', () => {

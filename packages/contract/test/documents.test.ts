@@ -36,7 +36,7 @@ test.each([
 );
 
 test('the fields that the decisions name of the other records are those of the contract [REC-1]', () => {
-  const section = read('decisions.md').split('[REC-1]')[1]?.split('\n1. ')[0] ?? '';
+  const section = read('decisions.md').split('[REC-1]')[1]?.split('\n- **4.1** ')[0] ?? '';
   const rows = [...section.matchAll(/^\| ([a-z ]+) \| (.*) \|$/gm)];
   expect(rows.length).toBeGreaterThan(10);
   for (const [, title = '', cell = ''] of rows) {

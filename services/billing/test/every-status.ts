@@ -96,7 +96,7 @@ interface Row {
 /** The table of decisions 14.262. */
 function tableOfDecision(): readonly Row[] {
   const text = readFileSync(new URL('../../../docs/spec/decisions.md', import.meta.url), 'utf8');
-  const item = /^262\. .*?(?=^\d+\. )/ms.exec(`${text}\n0. `)?.[0] ?? '';
+  const item = text.split('\n- **14.262** ')[1]?.split('\n- **')[0] ?? '';
   const [head = [], , ...rows] = item
     .split('\n')
     .filter((line) => line.trim().startsWith('|'))
