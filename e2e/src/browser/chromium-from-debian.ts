@@ -4,25 +4,30 @@ import { delimiter, join } from 'node:path';
 import { withLock } from '@eligo/processes/lock';
 import { keptFolder, privateAptOptions, repositoryRoot, runPackageTool } from '@eligo/stack';
 
+/** Debian's packages of a whole browser and of the headless shell. */
+export const packages = ['chromium', 'chromium-headless-shell'];
+
 export interface UnpackedChromium {
   executablePath: string;
   env: Record<string, string>;
 }
 
 /**
- * A Chromium out of Debian's packages, fetched now or earlier: nothing is installed, and no root is needed. It is kept
+ * The first of these programs that Debian's packages have, fetched now or earlier: nothing is installed, and no root is needed. It is kept
  * with the libraries and fonts that this machine had not installed.
  */
-export async function chromiumFromDebian(): Promise<UnpackedChromium> {
-  const kept = keptFolder(join(repositoryRoot, '.eligo', 'bin'));
-  const folder = join(kept, 'chromium');
-  return await withLock(join(kept, 'chromium.lock'), async () => {
-    if (failureOf(unpackedIn(folder)) === undefined) return unpackedIn(folder);
+export async function chromiumFromDebian(names: readonly string[]): Promise<UnpackedChromium> {
+  const parent = keptFolder(join(repositoryRoot, '.eligo', 'bin'));
+  const folder = join(parent, 'chromium');
+  return await withLock(join(parent, 'chromium.lock'), async () => {
+    const kept = unpackedIn(folder, names);
+    if (failureOf(kept) === undefined) return kept;
     process.stderr.write('eligo: fetching chromium for the browser tests\n');
-    await fetchInto(folder, join(kept, 'chromium.draft'));
-    const failure = failureOf(unpackedIn(folder));
+    await fetchInto(folder, join(parent, 'chromium.draft'));
+    const fetched = unpackedIn(folder, names);
+    const failure = failureOf(fetched);
     if (failure !== undefined) throw new Error(`the fetched one does not start: ${failure}`);
-    return unpackedIn(folder);
+    return fetched;
   });
 }
 
@@ -35,8 +40,13 @@ async function fetchInto(folder: string, draft: string): Promise<void> {
     // Some programs in the packages run as their owner, which is this user: nobody else may reach them.
     mkdirSync(content, { mode: 0o700 });
     await runPackageTool('apt-get', [...all, 'update'], draft);
-    const download = ['--yes', '--download-only', '--no-install-recommends', 'install', 'chromium'];
-    await runPackageTool('apt-get', [...all, ...download], draft);
+    const download = ['--yes', '--download-only', '--no-install-recommends', 'install'];
+    const [browser = '', ...optional] = packages;
+    await runPackageTool('apt-get', [...all, ...download, browser], draft);
+    for (const name of optional) {
+      // A Debian that has no such package does with the browser alone.
+      await runPackageTool('apt-get', [...all, ...download, name], draft).catch(() => undefined);
+    }
     const archives = join(draft, 'apt', 'cache', 'archives');
     for (const name of readdirSync(archives).filter(isWanted)) {
       await runPackageTool('dpkg-deb', ['-x', join(archives, name), join(content, 'root')], draft);
@@ -70,7 +80,7 @@ function fontConfiguration(rulesFolder: string): string {
 }
 
 // Debian's /usr/bin/chromium is a script that names absolute paths, so the program behind it is started.
-function unpackedIn(folder: string): UnpackedChromium {
+function unpackedIn(folder: string, names: readonly string[]): UnpackedChromium {
   const root = join(folder, 'root');
   const env: Record<string, string> = {};
   for (const [name, value] of Object.entries(process.env)) if (value !== undefined) env[name] = value;
@@ -79,7 +89,8 @@ function unpackedIn(folder: string): UnpackedChromium {
     env.FONTCONFIG_FILE = join(folder, 'fonts.conf');
     env.FONTCONFIG_PATH = join(root, 'usr/share/fontconfig/conf.avail');
   }
-  return { executablePath: join(root, 'usr/lib/chromium/chromium'), env };
+  const programs = names.map((name) => join(root, 'usr/lib/chromium', name));
+  return { executablePath: programs.find((program) => existsSync(program)) ?? '', env };
 }
 
 // Libraries are in a folder of the architecture, and some that libraries load are in folders below it.

@@ -2,9 +2,11 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
-import { chromiumFromDebian } from './chromium-from-debian.ts';
+import { chromiumFromDebian, packages } from './chromium-from-debian.ts';
 
-const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+const windowed = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+/** Chromium's pages without what a window needs: the same tests take two thirds of its processor time. It does not keep pages that it leaves. */
+const headlessShell = ['chromium-headless-shell', 'chrome-headless-shell'];
 
 // Pages of the browser's own, for its address bar, that each new window loads beside the first page in it; and what Playwright turns off that such a browser
 // would do on its own.
@@ -16,13 +18,14 @@ const notForShoppers = [
 
 /**
  * Starts a Chromium without a window: `ELIGO_CHROMIUM`, one on the PATH, or Debian's. Root installs Debian's; others
- * unpack it into a folder of theirs. `likeShoppers`: it keeps the pages that it leaves, as browsers do, also those that must not be cached, as some do; and a
+ * unpack it into a folder of theirs. It is the headless shell where there is one. `likeShoppers`: it is a whole browser, which keeps the pages that it leaves, as browsers do, also those that must not be cached, as some do; and a
  * new window does nothing but load its page.
  */
 export async function launchChromium({ likeShoppers = false } = {}): Promise<Browser> {
-  const executablePath = process.env.ELIGO_CHROMIUM || onPath();
+  const names = likeShoppers ? windowed : [...headlessShell, ...windowed];
+  const executablePath = process.env.ELIGO_CHROMIUM || onPath(names);
   return chromium.launch({
-    ...(executablePath ? { executablePath } : await fetched()),
+    ...(executablePath ? { executablePath } : await fetched(names)),
     ...(likeShoppers ? { ignoreDefaultArgs: ['--disable-back-forward-cache'] } : {}),
     args: [
       ...(likeShoppers
@@ -42,24 +45,24 @@ export async function launchChromium({ likeShoppers = false } = {}): Promise<Bro
   });
 }
 
-function onPath(): string | undefined {
+function onPath(names: readonly string[]): string | undefined {
   const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== '');
-  return folders.flatMap((folder) => names.map((name) => join(folder, name))).find(isExecutable);
+  return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(isExecutable);
 }
 
 const advice = 'install it (Debian: apt-get install chromium) or set ELIGO_CHROMIUM.';
 
-async function fetched(): Promise<{ executablePath: string; env?: Record<string, string> }> {
-  if (process.getuid?.() === 0) return { executablePath: installed() };
+async function fetched(names: readonly string[]): Promise<{ executablePath: string; env?: Record<string, string> }> {
+  if (process.getuid?.() === 0) return { executablePath: installed(names) };
   try {
-    return await chromiumFromDebian();
+    return await chromiumFromDebian(names);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(`The browser tests need Chromium, and fetching Debian's failed (${reason}): ${advice}`);
   }
 }
 
-function installed(): string {
+function installed(names: readonly string[]): string {
   const missing = `The browser tests need Chromium: ${advice}`;
   if (!isExecutable('/usr/bin/apt-get')) throw new Error(missing);
   process.stderr.write('eligo: installing chromium for the browser tests\n');
@@ -70,8 +73,9 @@ function installed(): string {
       timeout: 300_000,
     });
   apt('update');
-  apt('install', '--no-install-recommends', 'chromium');
-  const found = onPath();
+  // By itself, since a Debian that has no such package would install neither.
+  for (const name of packages) apt('install', '--no-install-recommends', name);
+  const found = onPath(names);
   if (found === undefined) throw new Error(missing);
   return found;
 }
