@@ -317,7 +317,7 @@ test('a connection that breaks is not repeated by the SDK: one request reaches t
   expect((await bench.port.retrieveIntent(id)).kind).toBe('confirmable');
 });
 
-test('what reliability 4.1 prescribes for an unknown confirm: read, and confirm the same intent under the next key', async () => {
+test('what docs/reliability.md prescribes for an unknown confirm: read, and confirm the same intent under the next key', async () => {
   const bench = await newBench();
   for (const kind of [...kinds, 'rate_limited'] as const) {
     const id = await newIntent(bench);

@@ -62,7 +62,7 @@ export async function requestRefund(context: Context, scope: Scope, request: Ref
   return isWritten ? { kind: 'to_reserve', refund, key: { use, epoch: 1 } } : comeBack(context, scope, refund, use);
 }
 
-// The key has been used before: in the order of all that holds both, it is locked before its refund (docs/reliability.md 4.2).
+// The key has been used before: in the order of all that holds both, it is locked before its refund (docs/reliability.md, Refunds).
 function comeBack(
   { database, budgets }: Context,
   scope: Scope,

@@ -80,7 +80,7 @@ export async function writePending(
   return new Map(rows.map(({ id, now }) => [id, now]));
 }
 
-// Locked in this order everywhere: the keys, the refunds (docs/reliability.md 4.2). The attempts are written as sent: whoever writes them sends
+// Locked in this order everywhere: the keys, the refunds (docs/reliability.md, Refunds). The attempts are written as sent: whoever writes them sends
 // them under this lease, so that no fence of its own is needed.
 const write = scoped<{ id: string; now: Date }>(
   'refunds.write_pending',

@@ -192,7 +192,7 @@ const postpone = scoped(
   `update refunds.refunds set checks = checks + 1, lease_until = null, next_check_at = ${leaseFromNow('$4')}
     where ${one} and status = 'requested' and epoch = $5`,
 );
-// Keys are locked before refunds (docs/reliability.md 4.2).
+// Keys are locked before refunds (docs/reliability.md, Refunds).
 const lockKeyFirst = `with ${keyOfAttemptLock('$3')}, refund as (
      update refunds.refunds set status = 'refused', refusal_code = $4, lease_until = null, next_check_at = null
       where ${one} and status = 'requested' and epoch = $5 and ${afterKeyLock}
