@@ -153,6 +153,24 @@ CREATE INDEX events_by_type ON webhooks.events USING btree (account_id, test_mod
 grant delete, insert, select on events to eligo_webhooks;
 grant select on events to eligo_finder;
 
+create table fan_outs (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  event_id text collate "C" not null,
+  planned_through text collate "C" default ''::text not null,
+  constraint fan_outs_pkey PRIMARY KEY (account_id, test_mode, event_id),
+  constraint fan_outs_account_id_test_mode_event_id_fkey FOREIGN KEY (account_id, test_mode, event_id) REFERENCES events(account_id, test_mode, id) ON DELETE CASCADE
+);
+alter table fan_outs enable row level security;
+alter table fan_outs force row level security;
+create policy finder_reads on fan_outs for select to eligo_finder
+  using (true);
+create policy own_rows on fan_outs for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant delete, insert, select, update on fan_outs to eligo_webhooks;
+grant select on fan_outs to eligo_finder;
+grant update (planned_through) on fan_outs to eligo_webhooks;
+
 create table inbox (
   consumer text collate "C" not null,
   event_id text collate "C" not null,
@@ -449,6 +467,28 @@ AS $function$
 $function$;
 alter function endpoints_to_send_after(at timestamp with time zone, asking text, most integer, after_account text, after_mode boolean, after_endpoint text) owner to eligo_finder;
 grant execute on function endpoints_to_send_after(at timestamp with time zone, asking text, most integer, after_account text, after_mode boolean, after_endpoint text) to eligo_webhooks;
+
+CREATE OR REPLACE FUNCTION webhooks.fan_out_turns(after_account text, after_mode boolean, most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, is_due boolean)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'webhooks', 'pg_temp'
+AS $function$
+  with recursive turns as (
+    (select f.account_id, f.test_mode, 1 as turn from webhooks.fan_outs f
+      where (f.account_id, f.test_mode) > (after_account collate "C", after_mode)
+      order by f.account_id, f.test_mode limit 1)
+    union all
+    select n.account_id, n.test_mode, t.turn + 1 from turns t cross join lateral (
+      select f.account_id, f.test_mode from webhooks.fan_outs f
+       where (f.account_id, f.test_mode) > (t.account_id, t.test_mode)
+       order by f.account_id, f.test_mode limit 1) n
+     where t.turn < most
+  )
+  select t.account_id, t.test_mode, true from turns t
+$function$;
+alter function fan_out_turns(after_account text, after_mode boolean, most integer) owner to eligo_finder;
+grant execute on function fan_out_turns(after_account text, after_mode boolean, most integer) to eligo_webhooks;
 
 CREATE OR REPLACE FUNCTION webhooks.follow_published_mark()
  RETURNS trigger

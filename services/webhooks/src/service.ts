@@ -12,6 +12,7 @@ import { nameResolver } from './jobs/delivery/name-resolver.ts';
 import { openPoster } from './jobs/delivery/post.ts';
 import { DeliveryWorker } from './jobs/delivery/worker.ts';
 import { exhaustDeliveries } from './jobs/exhaust-deliveries.ts';
+import { continueFanOut } from './jobs/fan-out.ts';
 import { purgeOldEvents } from './jobs/purge-events.ts';
 import { sweepDeliveries } from './jobs/sweep-deliveries.ts';
 import { endpointHandlers } from './rpc/endpoints.ts';
@@ -50,10 +51,13 @@ export const webhooksService: ServiceComposition<WebhooksSettings> = {
       },
     });
     const context: Context = { database, clock, rules, secrets, sender: worker };
+    const fanOut = continueFanOut(context, (err) =>
+      logger.error({ err }, 'Failed to plan deliveries of events; will retry'),
+    );
     return {
       handlers: [implement(WebhooksService, { ...endpointHandlers(context), ...eventHandlers(context) })],
       consumers: [publicEvents(context)],
-      jobs: [sweepDeliveries(worker), exhaustDeliveries(context), purgeOldEvents(context)],
+      jobs: [fanOut, sweepDeliveries(worker), exhaustDeliveries(context), purgeOldEvents(context)],
       ready: { keyring: checkKeyring },
       async stop() {
         await worker.stop();

@@ -30,6 +30,7 @@ export async function seedWebhooks(test: TestDatabase, each: number): Promise<vo
     `events (${scope}, id, event_type, body, request_id, traceparent, occurred_at, created_at, record_id)
      select ${owned}, true, 'fevt_' || id, case when n % 10 = 0 then 'refund.updated' else 'refund.created' end, '{}', 'req', '', at, at,
        'fre_' || lpad((n / 10)::text, 26, '0') ${rows}`,
+    `fan_outs (${scope}, event_id) select ${owned}, true, 'fevt_' || id ${rows}`,
     `deliveries (${scope}, id, endpoint_id, event_id, event_type, status, attempts, next_attempt_at, delivered_at, created_at, last_duration_ms)
      select ${owned}, true, 'fwd_' || id, ${endpoint}, 'fevt_' || id, 'refund.created',
        case when n % 20 = 0 or not ${isOwn} then 'pending' else 'succeeded' end, 1,

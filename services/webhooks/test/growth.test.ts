@@ -1,5 +1,5 @@
 import { openDatabase, withTx } from '@eligo/postgres';
-import { keyringCheck, openKeyring } from '@eligo/service';
+import { firstTurn, keyringCheck, openKeyring } from '@eligo/service';
 import {
   growths,
   type Readings,
@@ -12,6 +12,7 @@ import {
 import { newId } from '@eligo/values';
 import { beforeAll, expect, test } from 'vitest';
 import { claimDeliveries } from '../src/actions/claim-deliveries.ts';
+import { continueFanOuts } from '../src/actions/continue-fan-outs.ts';
 import { createEndpoint } from '../src/actions/create-endpoint.ts';
 import { deleteEndpoint } from '../src/actions/delete-endpoint.ts';
 import { fanOutEvents } from '../src/actions/fan-out-events.ts';
@@ -28,6 +29,7 @@ import { findDelivery, listDeliveries } from '../src/store/deliveries.ts';
 import { findEndpoint, holdDisabled, listEndpoints } from '../src/store/endpoints.ts';
 import { findOldEvents, listEvents, purgeEvents } from '../src/store/events.ts';
 import { listEventsOfRecords } from '../src/store/events-of-records.ts';
+import { fanOutTurns, moveFanOut } from '../src/store/fan-outs.ts';
 import { releaseLanes, renewLanes } from '../src/store/lanes.ts';
 import { readSecrets, replaceSealed } from '../src/store/secrets.ts';
 import { endpointsToExhaust, endpointsToRecover, endpointsToSend } from '../src/store/waiting-endpoints.ts';
@@ -80,6 +82,11 @@ async function runEndpoints(database: Context['database']): Promise<void> {
   await findDelivery(database, scope, webhookId, deliveryId);
   const event = refundEvent(scope);
   await withTx(database, scope, (tx) => fanOutEvents(webhooks, tx, scope, [event]));
+  // More deliveries than one transaction plans: the account has 500 endpoints.
+  const three = [1, 2, 3].map(() => refundEvent(scope));
+  await withTx(database, scope, (tx) => fanOutEvents(webhooks, tx, scope, three));
+  await continueFanOuts(webhooks, scope);
+  await withTx(database, scope, (tx) => moveFanOut(tx, scope, three[0]?.eventId ?? '', webhookId));
   await withTx(database, scope, async (tx) => {
     const claimant = { owner: 'asleep', at: new Date(), leaseMs: 60_000 };
     await renewLanes(tx, scope, [{ webhookId, oldest: newId('delivery') }], claimant);
@@ -131,6 +138,8 @@ async function runFinders(database: Context['database'], place: TestDatabase): P
   await endpointsToRecover(database, 'one', 10);
   await endpointsToExhaust(database, 10, last);
   await findOldEvents(database, new Date(), 10);
+  const { last: account } = await fanOutTurns(database, firstTurn, 10);
+  await fanOutTurns(database, account ?? firstTurn, 10);
   const asOwner = openDatabase({ url: place.adminUrl, applicationName: 'reseal', max: 1, schema: 'webhooks' });
   const [secret] = await readSecrets(asOwner, undefined, 10);
   if (secret === undefined) throw new Error('No secret was seeded');

@@ -6,6 +6,7 @@ import { eventRetentionMs, type StoredEvent } from '../domain/stored-event.ts';
 import { planDeliveries, restartDeliveries } from '../store/deliveries.ts';
 import { letRetryThrough, subscribedEndpointIds } from '../store/endpoints.ts';
 import { findEvent } from '../store/events.ts';
+import { endFanOuts } from '../store/fan-outs.ts';
 
 /**
  * Sends an event again, under the id that it always had, to every enabled endpoint that wants its type now: those that never got it, those
@@ -19,6 +20,8 @@ export function retryEvent(context: Context, scope: Scope, eventId: string): Pro
     if (event === undefined || now.getTime() - event.createdAt.getTime() > eventRetentionMs) {
       throw new Failure('event_not_found');
     }
+    // What is left of its fan-out is planned here: both would plan the same deliveries.
+    await endFanOuts(tx, scope, [eventId]);
     const webhookIds = await subscribedEndpointIds(tx, scope, event.eventType);
     const planned = webhookIds.map((webhookId) => ({ deliveryId: newId('delivery'), webhookId }));
     await letRetryThrough(tx, scope, webhookIds, now);

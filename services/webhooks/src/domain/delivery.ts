@@ -40,6 +40,9 @@ export interface DeliveryInHand extends ClaimedDelivery {
 /** Larger bodies are read when they are sent: thousands of deliveries may be in hand, and a few that are large are a gigabyte. Most have 2 kB. */
 export const inlineBodyBytes = 32 * 1_024;
 
+/** Deliveries that one transaction plans: some 70 ms, for which the events of other accounts wait. A batch of 64 events goes to 16 endpoints at once. */
+export const mostPlanned = 1_024;
+
 /** What became of one attempt. */
 export interface AttemptResult {
   readonly deliveryId: string;

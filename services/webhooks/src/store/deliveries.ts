@@ -15,6 +15,17 @@ export async function planDeliveries(
   await tx.execute(insert, scope, [ids, endpoints, event.eventId, event.eventType, at]);
 }
 
+/** Which of these events have a delivery to which of these endpoints already. */
+export async function plannedAlready(
+  tx: Tx,
+  scope: Scope,
+  eventIds: readonly string[],
+  webhookIds: readonly string[],
+): Promise<{ eventId: string; webhookId: string }[]> {
+  const rows = await tx.rows(selectPlanned, scope, [eventIds, webhookIds]);
+  return rows.map((row) => ({ eventId: row.event_id, webhookId: row.endpoint_id }));
+}
+
 /**
  * Begins a new round for those of an event's deliveries that go to these endpoints, whatever became of the round before, and puts it before what
  * waits for them: an endpoint that has been failing gets one probe, which is then the delivery that was asked for.
@@ -145,6 +156,15 @@ const insert = scoped(
    select $1, $2, planned.id, planned.endpoint_id, $5, $6, 'pending', $7, $7
      from unnest($3::text[], $4::text[]) as planned (id, endpoint_id)
    on conflict on constraint one_delivery_for_each_endpoint_and_event do nothing`,
+);
+const selectPlanned = scoped<{ event_id: string; endpoint_id: string }>(
+  'deliveries.planned_already',
+  `select d.event_id, d.endpoint_id
+     from unnest((select $3::text[])) as e (id)
+    cross join unnest((select $4::text[])) as p (id)
+    cross join lateral (
+      select d.event_id, d.endpoint_id from webhooks.deliveries d
+       where ${here('d')} and d.event_id = e.id and d.endpoint_id = p.id offset 0) d`,
 );
 const restart = scoped(
   'deliveries.restart',

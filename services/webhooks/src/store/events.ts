@@ -25,6 +25,11 @@ export async function findEvent(db: Db, scope: Scope, eventId: string): Promise<
   return row === undefined ? undefined : fromRow(row);
 }
 
+/** Those of these events that are still kept, in the order of their ids. */
+export async function findEvents(db: Db, scope: Scope, eventIds: readonly string[]): Promise<StoredEvent[]> {
+  return (await db.rows(selectAll, scope, [eventIds])).map(fromRow);
+}
+
 /** A page of the account's events, newest first. */
 export async function listEvents(
   db: Db,
@@ -102,6 +107,10 @@ const insert = scoped<{ id: string }>(
 const select = scoped<EventRow>(
   'events.get',
   `select ${columns} from webhooks.events where account_id = $1 and test_mode = $2 and id = $3`,
+);
+const selectAll = scoped<EventRow>(
+  'events.get_all',
+  `select ${columns} from webhooks.events where account_id = $1 and test_mode = $2 and id = any($3::text[]) order by id`,
 );
 const findOld = unscoped<{ account_id: string; test_mode: boolean; id: string }>(
   'events.old',

@@ -29,18 +29,27 @@ export interface PlannedDelivery {
   readonly isHanded: boolean;
 }
 
+/** A page of the endpoints of an account, in the order of their ids. */
+export interface SubscriberPage {
+  /** The endpoint behind which the page begins; empty for the first page. */
+  readonly after: string;
+  readonly most: number;
+}
+
 /**
- * Endpoints that want events of these types now. Of those that answer it locks the lanes that this process may send in. A lane whose owner died
- * is passed over: what that one was handed has to be recovered first.
+ * A page of the endpoints that want events of these types now. Of those that answer it locks the lanes that this process may send in. A lane whose
+ * owner died is passed over: what that one was handed has to be recovered first.
  */
 export async function lockSubscribers(
   tx: Tx,
   scope: Scope,
   eventTypes: readonly string[],
+  page: SubscriberPage,
   claimant: { owner: string; at: Date; leaseMs: number },
 ): Promise<Subscriber[]> {
   const { owner, at, leaseMs } = claimant;
-  const rows = await tx.rows(select, scope, [eventTypes, owner, at, leaseMs, breakerThreshold]);
+  const values = [eventTypes, owner, at, leaseMs, breakerThreshold, page.after, page.most];
+  const rows = await tx.rows(select, scope, values);
   return rows.map(({ id, url, events, epoch, is_held, secrets }) => ({
     webhookId: id,
     url,
@@ -87,7 +96,11 @@ const isOwnLane = `l.owner = $4 and ${leaseIsLive('l.lease_until')}`;
 const select = scoped<SubscriberRow>(
   'endpoints.lock_subscribers',
   `select e.id, e.url, e.events, lane.epoch, lane.is_held, signing.secrets
-     from webhooks.endpoints e
+     from (
+       select e.id, e.url, e.events, e.failures_in_row, e.open_until from webhooks.endpoints e
+        where ${here('e')} and e.deleted_at is null and e.status = 'enabled' and e.id > $8 and ('*' = any(e.events) or e.events && $3::text[])
+        order by e.id limit $9
+     ) e
      left join lateral (
        select case when ${isOwnLane} then l.epoch else l.epoch + 1 end as epoch,
               coalesce(l.owner = $4 and l.lease_until > ${leaseFromNow('$6 / 2')} and l.handed_from is not null, false) as is_held
@@ -100,7 +113,6 @@ const select = scoped<SubscriberRow>(
        select array_agg(s.sealed order by s.generation) as secrets from webhooks.endpoint_secrets s
         where lane.epoch is not null and ${here('s')} and s.endpoint_id = e.id and (s.expires_at is null or s.expires_at > now())
      ) signing on true
-    where ${here('e')} and e.deleted_at is null and e.status = 'enabled' and ('*' = any(e.events) or e.events && $3::text[])
     order by e.id`,
 );
 const insert = scoped(
