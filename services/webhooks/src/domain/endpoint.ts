@@ -12,7 +12,7 @@ export interface Endpoint {
   readonly createdAt: Date;
 }
 
-/** Endpoints of an account in a mode: each event is planned for all that want it in one transaction, which holds up every other account's. */
+/** Endpoints of an account in a mode: a retry of an event is planned for all that want it in one transaction, which plans no more than `mostPlanned`. */
 export const mostEndpoints = 1_000;
 
 /** The URL of a request, checked and as it is stored; a refusal is a 422 at the field. */
