@@ -169,6 +169,53 @@ describe('the budget of an account', () => {
     expect(await resolve('good.example', asker)).toEqual(['203.0.114.1']);
   });
 
+  it('keeps 128 look-ups waiting, refuses further ones, and asks for no name twice [D14.314]', async () => {
+    const asked: string[] = [];
+    const resolve = nameResolver({
+      lookUp: (host) => {
+        asked.push(host);
+        return new Promise(() => undefined);
+      },
+    });
+    const endpoints = Array.from({ length: 1_000 }, (_, i) => ({ accountId: 'facct_1', webhookId: `fwh_${i}` }));
+    const askAll = () => endpoints.map((endpoint, i) => reasonOf(resolve(`n${i}.example`, endpoint)));
+    const refused = Promise.all([...askAll().slice(144), ...askAll().slice(144)]);
+    expect(new Set(await refused)).toEqual(new Set(['the host was not resolved (too many look-ups)']));
+    expect(asked).toEqual(Array.from({ length: 16 }, (_, i) => `n${i}.example`));
+  });
+
+  it('refuses a look-up that waits for its turn longer than an attempt can, and looks it up the next time [D14.314]', async () => {
+    const silence = Promise.withResolvers<never>();
+    const resolve = nameResolver({
+      limits: { atOnce: 1, waitMs: 10 },
+      lookUp: async (host) =>
+        host === 'silent.example' ? silence.promise : { addresses: ['203.0.114.1'], ttlMs: 60_000 },
+    });
+    const first = reasonOf(resolve('silent.example', asker));
+    expect(await reasonOf(resolve('shop.example', asker))).toBe('the host was not resolved (too many look-ups)');
+    silence.reject(new Error('no'));
+    expect(await first).toBe('no');
+    expect(await resolve('shop.example', asker)).toEqual(['203.0.114.1']);
+  });
+
+  it('has a name that was found before take the place of one that was not [D14.314]', async () => {
+    let now = 0;
+    const silence = Promise.withResolvers<never>();
+    const resolve = nameResolver({
+      now: () => now,
+      limits: { atOnce: 1, waiting: 1 },
+      lookUp: async (host) => (host === 'silent.example' ? silence.promise : { addresses: ['203.0.114.1'], ttlMs: 0 }),
+    });
+    await resolve('good.example', asker);
+    now = 2_000;
+    const first = reasonOf(resolve('silent.example', asker));
+    const other = reasonOf(resolve('other.example', asker));
+    const good = resolve('good.example', asker);
+    expect(await other).toBe('the host was not resolved (too many look-ups)');
+    silence.reject(new Error('no'));
+    expect([await first, await good]).toEqual(['no', ['203.0.114.1']]);
+  });
+
   it('fails the names of an endpoint without asking after twenty failures in a minute [D14.134]', async () => {
     let asked = 0;
     const resolve = nameResolver({
@@ -212,3 +259,11 @@ describe('an account whose names never resolve', () => {
     await Promise.all([shop.close(), on.close()]);
   });
 });
+
+/** Why a look-up failed. */
+function reasonOf(answer: Promise<unknown>): Promise<string> {
+  return answer.then(
+    () => 'found',
+    (error: Error) => error.message,
+  );
+}

@@ -1,4 +1,4 @@
-import { NameNotResolved } from './look-up-name.ts';
+import { LookUpRefused, NameNotResolved } from './look-up-name.ts';
 
 /** Bounds of one account's look-ups. */
 export interface LookUpLimits {
@@ -8,12 +8,22 @@ export interface LookUpLimits {
   readonly failuresPerMinute: number;
   /** Failed look-ups of one endpoint in a minute, after which the next ones fail without being asked. */
   readonly endpointFailuresPerMinute: number;
+  /** Look-ups of the account that wait for their turn; further ones are refused. */
+  readonly waiting: number;
+  /** How long one waits for its turn before it is refused. */
+  readonly waitMs: number;
+}
+
+interface Waiting {
+  readonly isTrusted: boolean;
+  readonly begin: () => void;
+  readonly refuse: () => void;
 }
 
 /** The look-ups that one account may cause: what fails often is asked less. */
 export class LookUpBudget {
   readonly #limits: LookUpLimits;
-  readonly #waiting: { readonly isTrusted: boolean; readonly begin: () => void }[] = [];
+  readonly #waiting: Waiting[] = [];
   #failures = new Map<string, number>();
   #failed = 0;
   #minuteBeganMs = 0;
@@ -23,15 +33,17 @@ export class LookUpBudget {
     this.#limits = limits;
   }
 
-  /** Runs a look-up in its turn. A name that was found before is trusted: the account's other names do not slow it down. */
+  /**
+   * Runs a look-up in its turn; rejects with `LookUpRefused` if that does not come. A name that was found before is trusted: the account's other names
+   * do not slow it down.
+   */
   async run<Answer>(webhookId: string, isTrusted: boolean, lookUp: () => Promise<Answer>): Promise<Answer> {
     this.#beginMinute();
     if ((this.#failures.get(webhookId) ?? 0) >= this.#limits.endpointFailuresPerMinute) {
       throw new NameNotResolved('too many failed look-ups');
     }
-    if (!this.#mayBegin(isTrusted)) {
-      await new Promise<void>((begin) => this.#waiting.push({ isTrusted, begin }));
-    } else this.#running += 1;
+    if (this.#mayBegin(isTrusted)) this.#running += 1;
+    else await this.#wait(isTrusted);
     try {
       return await lookUp();
     } catch (error) {
@@ -48,6 +60,32 @@ export class LookUpBudget {
   #mayBegin(isTrusted: boolean): boolean {
     const { atOnce, failuresPerMinute } = this.#limits;
     return this.#running < (isTrusted || this.#failed < failuresPerMinute ? atOnce : 1);
+  }
+
+  // Settles when the look-up runs.
+  #wait(isTrusted: boolean): Promise<void> {
+    const { waiting: most, waitMs } = this.#limits;
+    if (this.#waiting.length >= most) {
+      const untrusted = isTrusted ? this.#waiting.findLast((one) => !one.isTrusted) : undefined;
+      if (untrusted === undefined) return Promise.reject(new LookUpRefused('too many look-ups'));
+      untrusted.refuse();
+    }
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => waiting.refuse(), waitMs).unref();
+      const waiting: Waiting = {
+        isTrusted,
+        begin: () => {
+          clearTimeout(timer);
+          resolve();
+        },
+        refuse: () => {
+          clearTimeout(timer);
+          this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+          reject(new LookUpRefused('too many look-ups'));
+        },
+      };
+      this.#waiting.push(waiting);
+    });
   }
 
   #next(): void {

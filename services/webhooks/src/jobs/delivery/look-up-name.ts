@@ -19,6 +19,9 @@ export class NameNotResolved extends Error {
   }
 }
 
+/** A name was not looked up, because its account asks for too many. It says nothing of the name. */
+export class LookUpRefused extends NameNotResolved {}
+
 /** Where names are looked up; tests give servers and a file of their own. */
 export interface NameSources {
   /** `address:port` of name servers; the system's unless given. */

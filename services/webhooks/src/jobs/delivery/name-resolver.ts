@@ -1,5 +1,5 @@
 import { LookUpBudget, type LookUpLimits } from './look-up-budget.ts';
-import { type NameAnswer, type NameLookUp, NameNotResolved } from './look-up-name.ts';
+import { LookUpRefused, type NameAnswer, type NameLookUp, NameNotResolved } from './look-up-name.ts';
 import type { Asker, Resolver } from './resolve.ts';
 
 /** How a resolver works; tests put time and limits of their own in place. */
@@ -47,6 +47,11 @@ export function nameResolver({ lookUp, now = Date.now, limits = {} }: NameResolv
             return addresses;
           },
           (error: unknown) => {
+            // It is asked as soon as there is a turn for it.
+            if (error instanceof LookUpRefused) {
+              asked.untilMs = now();
+              throw error;
+            }
             asked.failures += 1;
             const keptMs = error instanceof NameNotResolved ? failureKeptMs * 2 ** Math.min(asked.failures - 1, 10) : 0;
             asked.untilMs = now() + Math.min(keptMs, longestKeptMs);
@@ -55,6 +60,7 @@ export function nameResolver({ lookUp, now = Date.now, limits = {} }: NameResolv
         ),
     };
     remember(account.names, host, asked);
+    forgetOldest(account.names, mostNamesOfAccount, ({ untilMs }) => untilMs === Number.POSITIVE_INFINITY);
     return asked.answer;
   };
 }
@@ -63,20 +69,33 @@ export function nameResolver({ lookUp, now = Date.now, limits = {} }: NameResolv
 const shortestKeptMs = 1_000;
 const longestKeptMs = 60_000;
 const failureKeptMs = 1_000;
+// More than may be pending, which are not forgotten: they would be asked for anew.
 const mostNamesOfAccount = 256;
 const mostAccounts = 1_000;
-const defaultLimits: LookUpLimits = { atOnce: 16, failuresPerMinute: 60, endpointFailuresPerMinute: 20 };
+// A look-up takes up to 3 s, and an attempt ends after 15 s.
+const defaultLimits: LookUpLimits = {
+  ...{ atOnce: 16, failuresPerMinute: 60, endpointFailuresPerMinute: 20 },
+  ...{ waiting: 128, waitMs: 12_000 },
+};
 
 function accountOf(accounts: Map<string, AccountNames>, { accountId }: Asker, limits: LookUpLimits): AccountNames {
   const known = accounts.get(accountId) ?? { names: new Map(), budget: new LookUpBudget(limits) };
-  remember(accounts, accountId, known, mostAccounts);
+  remember(accounts, accountId, known);
+  forgetOldest(accounts, mostAccounts, () => false);
   return known;
 }
 
-// What was used last is at the end; the first is dropped.
-function remember<Value>(map: Map<string, Value>, key: string, value: Value, most = mostNamesOfAccount): void {
+// What was used last is at the end.
+function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
   map.delete(key);
   map.set(key, value);
-  const [oldest] = map.keys();
-  if (map.size > most && oldest !== undefined) map.delete(oldest);
+}
+
+function forgetOldest<Value>(map: Map<string, Value>, most: number, isNeeded: (value: Value) => boolean): void {
+  if (map.size <= most) return;
+  for (const [key, value] of map) {
+    if (isNeeded(value)) continue;
+    map.delete(key);
+    return;
+  }
 }
