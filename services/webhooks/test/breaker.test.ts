@@ -1,6 +1,7 @@
 import { waitUntil } from '@eligo/testkit';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { retryEvent } from '../src/actions/retry-event.ts';
+import { testEndpoint } from '../src/actions/test-endpoint.ts';
 import { type Fixture, openFixture, type Receiver, receiver, refundEvent, rowsOf, someScope } from './fixture.ts';
 
 let on: Fixture;
@@ -95,6 +96,24 @@ it('sends a retry that the account asks for at once, before what waits, though t
   await on.worker.idle();
   expect(eventIds()).toEqual([asked]);
   expect(on.errors).toEqual([]);
+});
+
+it('sends a test event at once, before what waits, though the breaker is open [D14.315]', async () => {
+  const scope = someScope();
+  const { webhookId } = await on.endpoint(scope, shop.url);
+  refuse();
+  const goOn = stopClock();
+  await Promise.all(Array.from({ length: 6 }, () => on.consume(refundEvent(scope))));
+  await on.worker.idle();
+  await on.admin(`update webhooks.endpoints set open_until = now() + interval '5 minutes' where account_id = $1`, [
+    scope.accountId,
+  ]);
+  goOn();
+  on.clock.advance(10_000);
+  shop.received.length = 0;
+  const { eventId } = await testEndpoint(on.webhooks, scope, webhookId, 'req_test');
+  await on.worker.idle();
+  expect(eventIds()).toEqual([eventId]);
 });
 
 it('sends a retry that is asked for while a probe is on its way as soon as that probe has failed [D14.133]', async () => {
