@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { Resolver } from 'node:dns/promises';
 import { type ConsumerDefinition, handleOnce } from '@eligo/events';
 import type { Scope } from '@eligo/postgres';
 import { WebhooksService } from '@eligo/proto/webhooks/v1/webhooks';
 import { client, generateComponentKeys, inProcessTransport, openIdentity } from '@eligo/rpc';
 import { buildService, createLogger, EnvironmentProblems, ForeignKeyring, type Service } from '@eligo/service';
 import { type TestDatabase, testDatabase, waitUntil } from '@eligo/testkit';
-import { afterAll, afterEach, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import { webhooksService } from '../src/service.ts';
 import { receiver, refundEvent, someScope } from './fixture.ts';
 
@@ -50,6 +51,29 @@ it('neither registers an endpoint in a network that the operator denies, nor del
   });
   expect(attempt).toMatchObject({ error: 'the host is not public', response_status: null });
   expect(to.received).toEqual([]);
+});
+
+it('delivers to a name by a look-up of its own, without the threads of the system [D14.134]', async () => {
+  const scope = someScope();
+  const to = await receiver();
+  onTestFinished(() => to.close());
+  const asked: string[] = [];
+  const [v4, v6] = [vi.spyOn(Resolver.prototype, 'resolve4'), vi.spyOn(Resolver.prototype, 'resolve6')];
+  onTestFinished(() => [v4, v6].forEach((spy) => void spy.mockRestore()));
+  v4.mockImplementation((async (host: string) => {
+    asked.push(host);
+    return [{ address: '127.0.0.1', ttl: 60 }];
+  }) as unknown as Resolver['resolve4']);
+  v6.mockRejectedValue(Object.assign(new Error('no such record'), { code: 'ENODATA' }));
+  consumers.length = 0;
+  const service = await build({ ELIGO_WEBHOOK_TARGETS: 'loopback' });
+  await register(service, scope, to.url.replace('127.0.0.1', 'shop.example'));
+  await service.start();
+  const [consumer] = consumers;
+  if (consumer === undefined) throw new Error('the service has no consumer');
+  await handleOnce(service.database, consumer.consumer, refundEvent(scope), consumer.handle);
+  await waitUntil(() => to.received.length === 1);
+  expect(asked).toEqual(['shop.example']);
 });
 
 it.each(['198.51.100.0', 'intranet', '198.51.100.0/24;10.0.0.0/8', '198.51.100.0/33'])(
