@@ -21,14 +21,14 @@ server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port
 const floods: [string, Outcome['kind'], { head: string; part: string; parts: number }][] = [
   ['interim responses', 'no_answer', { head: '', part: 'HTTP/1.1 103 Early Hints\r\n\r\n', parts: 2_000 }],
   [
-    'chunks of one byte [D14.316]',
+    'chunks of one byte',
     'answered',
     { head: 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n', part: '1\r\na\r\n', parts: 10_000 },
   ],
 ];
 
 it.each(floods)(
-  'an attempt against a flood of %s takes little processor time, so that deliveries need no process of their own [D14.134]',
+  'an attempt against a flood of %s takes little processor time, so that deliveries need no process of their own [D14.134, D14.316]',
   async (_flood, outcome, workerData) => {
     const worker = new Worker(receiver, { eval: true, workerData });
     onTestFinished(() => void worker.terminate());
