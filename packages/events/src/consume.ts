@@ -5,6 +5,8 @@ import { errorLabel } from './logger.ts';
 import { durableOf, filterOf, streamOf, subjectsOf, typeOfSubject } from './names.ts';
 import { startRedriver } from './redriver.ts';
 import { StandBack } from './stand-back.ts';
+import { SourceOwner, type SourceState } from './stream-owner.ts';
+import { StreamRefused } from './stream-settings.ts';
 import { consumerLag, ensureConsumer, filterOfConsumer, narrowConsumer } from './streams.ts';
 import { Waker } from './waker.ts';
 
@@ -22,6 +24,8 @@ export interface RunningConsumer {
   stats(): DeliveryCounts;
   /** How far it is behind on each stream that it takes from; a stream that does not answer is left out. */
   lag(): Promise<ConsumerLag[]>;
+  /** Why it takes no events from a stream that another installation owns; undefined when it may take from all. */
+  refusal(): string | undefined;
   /** Takes no new events and waits for those in flight. */
   stop(): Promise<void>;
 }
@@ -40,13 +44,14 @@ export function consume(options: ConsumeOptions): RunningConsumer {
     );
   }
   const deliveries = new Deliveries(options);
-  const stops = options.subscriptions.map((subscription) => follow(options, subscription, deliveries));
+  const following = options.subscriptions.map((subscription) => follow(options, subscription, deliveries));
   const redriver = startRedriver(options);
   return {
     stats: () => deliveries.counts(),
     lag: () => lagOf(options),
+    refusal: () => following.map(({ refusal }) => refusal()).find((text) => text !== undefined),
     async stop() {
-      await Promise.all([redriver.stop(), ...stops.map((stop) => stop())]);
+      await Promise.all([redriver.stop(), ...following.map(({ stop }) => stop())]);
       await deliveries.idle();
     },
   };
@@ -70,9 +75,16 @@ const STAND_BACK_MS = 10_000;
 const STAND_BACK_LOOK_MS = 1_000;
 /** Until the process that wants an event is given what another one was given. */
 const FOREIGN_DELAY_MS = 500;
+/** An operator corrects the address, or a relay marks its stream. */
+const REFUSED_MS = 1_000;
 
-function follow(options: ConsumeOptions, subscription: Subscription, deliveries: Deliveries): () => Promise<void> {
-  const { connection, service, consumer, logger } = options;
+interface Following {
+  readonly refusal: () => string | undefined;
+  readonly stop: () => Promise<void>;
+}
+
+function follow(options: ConsumeOptions, subscription: Subscription, deliveries: Deliveries): Following {
+  const { database, connection, service, consumer, logger } = options;
   const { filterCheckMs = FILTER_CHECK_MS, standBackMs = STAND_BACK_MS } = options;
   const { from, types } = subscription;
   const durable = durableOf(service, consumer);
@@ -81,6 +93,9 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
   const isWanted = (subject: string): boolean => wanted.has('*') || wanted.has(typeOfSubject(subject));
   const waker = new Waker();
   const standBack = new StandBack(standBackMs);
+  const owner = new SourceOwner({ database, connection, from, consumer, service, logger });
+  let refusal: string | undefined;
+  let hasToldWait = false;
   let stopping = false;
   let close: (() => Promise<unknown>) | undefined;
 
@@ -91,15 +106,35 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
       try {
         await takeAll();
       } catch (error) {
-        logger.warn({ service, consumer, from, error: errorLabel(error) }, 'Consumer failed; restarting it');
+        if (error instanceof StreamRefused) refuse(error.message);
+        else logger.warn({ service, consumer, from, error: errorLabel(error) }, 'Consumer failed; restarting it');
       }
       if (!stopping) await waker.wait(pauseMs);
     }
   })();
 
+  // Told once for as long as it goes on.
+  function refuse(text: string): void {
+    pauseMs = REFUSED_MS;
+    if (text !== refusal) logger.error({ service, consumer, from }, `Consuming is blocked: ${text}`);
+    refusal = text;
+  }
+
   async function takeAll(): Promise<void> {
     // A request would only wait for its timeout.
     if (!connection.isConnected()) return;
+    // Before the durable is touched: on another installation's stream it is that installation's.
+    const source = await owner.look();
+    refusal = undefined;
+    if (source === 'unmarked and unknown') pauseMs = REFUSED_MS;
+    if (source === 'unmarked and unknown' && !hasToldWait) {
+      hasToldWait = true;
+      logger.warn(
+        { service, consumer, from },
+        'Stream does not name its installation; waiting until its relay marks it',
+      );
+    }
+    if (source === undefined || source === 'unmarked and unknown') return;
     const info = await ensureConsumer(connection, from, durable, filter);
     if (info === undefined) return;
     if (info.config.filter_subject !== filter) {
@@ -117,7 +152,7 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
     // Not closed: that settles when the loop below has ended, which has not begun.
     if (stopping) messages.stop();
     restartWhenLost(await messages.status(), () => messages.stop());
-    const endChecks = restartWhenFiltered(() => messages.stop());
+    const endChecks = restartWhenChanged(source, () => messages.stop());
     try {
       for await (const message of messages) {
         if (isWanted(message.subject)) await deliveries.take(message);
@@ -138,25 +173,44 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
     return isOurs !== false;
   }
 
-  // A process of another release can set the filter in place, and the server tells no one.
-  function restartWhenFiltered(restart: () => void): () => void {
+  // A process of another release can set the filter in place, and the server tells no one. Nor does it when a stream without a mark is marked.
+  function restartWhenChanged(source: SourceState, restart: () => void): () => void {
+    let lookedAt = connection.incarnation();
     const check = async (): Promise<void> => {
-      if (connection.isConnected() && !(await hasOurFilter())) restart();
+      if (!connection.isConnected()) return;
+      const incarnation = connection.incarnation();
+      // The same address may be another server by now.
+      const mustLook = source === 'unmarked' || incarnation !== lookedAt;
+      if (!(await hasOurFilter()) || (mustLook && (await hasChangedOwner(source)))) restart();
+      lookedAt = incarnation;
     };
     // What cannot be asked now is asked at the next check.
     const timer = setInterval(() => void check().catch(() => undefined), filterCheckMs);
     return () => clearInterval(timer);
   }
 
+  async function hasChangedOwner(source: SourceState): Promise<boolean> {
+    try {
+      const now = await owner.look();
+      return source === 'unmarked' && now === 'ours';
+    } catch (error) {
+      if (error instanceof StreamRefused) return true;
+      throw error;
+    }
+  }
+
   async function hasOurFilter(): Promise<boolean> {
     return (await filterOfConsumer(connection, from, durable)) === filter;
   }
 
-  return async () => {
-    stopping = true;
-    waker.wake();
-    await close?.();
-    await running;
+  return {
+    refusal: () => refusal,
+    async stop() {
+      stopping = true;
+      waker.wake();
+      await close?.();
+      await running;
+    },
   };
 }
 

@@ -50,18 +50,20 @@ export function natsServerConfig(options: NatsServerOptions): string {
 }
 
 function userOf(name: string, { password, consumes = {} }: NatsService): string {
-  const publish = [
+  const publish = new Set([
     ...ownSubjects(name),
-    ...Object.entries(consumes).flatMap(([from, consumers]) =>
-      consumers.flatMap((consumer) => consumerSubjects(name, from, consumer)),
-    ),
-  ];
+    ...Object.entries(consumes).flatMap(([from, consumers]) => [
+      // The stream names its installation.
+      `$JS.API.STREAM.INFO.${streamOf(from)}`,
+      ...consumers.flatMap((consumer) => consumerSubjects(name, from, consumer)),
+    ]),
+  ]);
   return [
     '    {',
     `      user: ${quoted(name)}`,
     `      password: ${secret(password)}`,
     '      permissions: {',
-    `        publish: { allow: [${publish.map(quoted).join(', ')}] }`,
+    `        publish: { allow: [${[...publish].map(quoted).join(', ')}] }`,
     `        subscribe: { allow: [${quoted(`${inboxPrefixOf(name)}.>`)}] }`,
     '      }',
     '    }',

@@ -8,6 +8,7 @@ import { lastPosition, recordPublished } from './positions.ts';
 import { MAX_IN_FLIGHT, type Stored } from './publish-batch.ts';
 import { beginRepair } from './repairs.ts';
 import { rememberedStream, rememberStream } from './stream-memory.ts';
+import { installationOf, markOf, refuseForeignStream } from './stream-owner.ts';
 import { applySettings, type StreamOptions, StreamRefused } from './stream-settings.ts';
 import { createStream, eventIdAt, findStream, recreateConsumers } from './streams.ts';
 
@@ -16,7 +17,7 @@ export interface RegressionDetector {
   /**
    * When this process begins to lead (`isFirst`), at each reconnect, before anything is published, and every ten seconds. Creates the stream
    * when there is none, and makes one that was made by another release be as this one has it. Returns whether a repair was begun. Throws
-   * `StreamRefused` if the database went back, and not the stream.
+   * `StreamRefused` if the database went back, and not the stream, or if the stream is another installation's.
    */
   inspect(isFirst?: boolean): Promise<boolean>;
   /**
@@ -44,21 +45,27 @@ export function regressionDetector(
 ): RegressionDetector {
   const stream = streamOf(service);
   let created: string | undefined;
+  let installation: string | undefined;
   let lastSeq = 0;
 
   async function inspect(isFirst = true): Promise<boolean> {
     // Only the process that leads writes them down, so that it has to read them once.
-    if (isFirst) [created, lastSeq] = [await rememberedStream(database, stream), await lastPosition(database)];
+    if (isFirst) {
+      [created, lastSeq] = [await rememberedStream(database, stream), await lastPosition(database)];
+      installation = await installationOf(database);
+    }
+    const settings = { ...options, mark: markOf(installation) };
     const found = await findStream(connection, service);
     if (found === undefined) {
-      const made = await createStream(connection, service, options);
+      const made = await createStream(connection, service, settings);
       if (created !== undefined || lastSeq > 0) return repair('missing', -1, made.created);
       await remember(made.created);
       return false;
     }
+    await refuseForeignStream(database, connection, service, found, { installation, created });
     if (isFirst && created === found.created && found.state.last_seq > lastSeq)
       await refuseUnknown(found.state.last_seq);
-    await applySettings(connection, service, found, options, logger);
+    await applySettings(connection, service, found, settings, logger);
     if (created !== undefined && created !== found.created) return repair('recreated', -1, found.created);
     if (found.state.last_seq < lastSeq) return repair('gone back', found.state.last_seq);
     if (created === undefined) await remember(found.created);

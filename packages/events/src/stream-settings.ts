@@ -13,6 +13,11 @@ export interface StreamOptions {
   readonly replicas?: number | undefined;
 }
 
+/** The stream's text that names its installation; empty where that is not known. */
+export interface StreamMark {
+  readonly description?: string;
+}
+
 /** A stream that is not as it must be and cannot be made so. Its text is for the operator: names of settings and their values. */
 export class StreamRefused extends Error {
   override readonly name = 'StreamRefused';
@@ -45,10 +50,10 @@ export async function applySettings(
   connection: EventConnection,
   service: string,
   found: StreamInfo,
-  options: StreamOptions,
+  { mark, ...options }: StreamOptions & { readonly mark: StreamMark },
   logger: EventLogger,
 ): Promise<string[]> {
-  const wanted = streamSettings(service, options);
+  const wanted = { ...streamSettings(service, options), ...mark };
   const differing = Object.entries(wanted).flatMap(([setting, value]) => {
     const is = found.config[setting as keyof StreamConfig];
     return isSame(is, value) ? [] : [{ setting, is, value }];

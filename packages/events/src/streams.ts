@@ -9,7 +9,7 @@ import {
 } from 'nats';
 import type { EventConnection } from './connection.ts';
 import { isNamedBy, streamOf, subjectsOf } from './names.ts';
-import { type StreamOptions, streamSettings } from './stream-settings.ts';
+import { type StreamMark, type StreamOptions, streamSettings } from './stream-settings.ts';
 
 /** How long a consumer may take over an event before the server gives it to someone again. */
 const ACK_WAIT_MS = 30_000;
@@ -23,9 +23,9 @@ export async function findStream(connection: EventConnection, service: string): 
 export async function createStream(
   connection: EventConnection,
   service: string,
-  options: StreamOptions = {},
+  { mark = {}, ...options }: StreamOptions & { readonly mark?: StreamMark } = {},
 ): Promise<StreamInfo> {
-  return connection.manager.streams.add(streamSettings(service, options));
+  return connection.manager.streams.add({ ...streamSettings(service, options), ...mark });
 }
 
 /** Deletes the service's stream, if there is one. */

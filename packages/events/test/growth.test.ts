@@ -16,7 +16,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { append, appendAll, type NewEvent } from '../src/append.ts';
 import type { EventConnection } from '../src/connection.ts';
 import * as deadLetters from '../src/dead-letters.ts';
-import { deadLetter, handleOnce } from '../src/inbox.ts';
+import { deadLetter, handleOnce, hasTaken } from '../src/inbox.ts';
 import { hasEvent, outboxLag, readQueue } from '../src/outbox.ts';
 import { lastPosition, recordPublished } from '../src/positions.ts';
 import { watchProgress } from '../src/progress.ts';
@@ -24,6 +24,7 @@ import * as repairs from '../src/repairs.ts';
 import { publishAgain } from '../src/republish.ts';
 import { pruneEvents } from '../src/retention.ts';
 import { rememberedStream } from '../src/stream-memory.ts';
+import { installationOf } from '../src/stream-owner.ts';
 import { type EventsDatabase, eventsDatabase } from './support.ts';
 
 const schema = 'alpha';
@@ -135,6 +136,8 @@ async function runRelay(database: Database): Promise<void> {
   const { rows } = await readQueue(database);
   await outboxLag(database);
   await hasEvent(database, seededId('fevt', 7));
+  await installationOf(database);
+  await hasTaken(database, 'one');
   const unconnected = { isConnected: () => false } as EventConnection;
   await watchProgress(database, unconnected, schema)();
   const lastSeq = await lastPosition(database);

@@ -36,6 +36,8 @@ export const connectNatsEvents: ConnectEvents = async (options) => {
     async check(database) {
       const refusal = relay?.refusal();
       if (refusal !== undefined) throw new NotReady(`publishing is blocked: ${refusal}`);
+      const refused = [...consumers.values()].map((running) => running.refusal()).find((text) => text !== undefined);
+      if (refused !== undefined) throw new NotReady(`consuming is blocked: ${refused}`);
       await checkEvents(connection, service, database).catch((error: unknown) => {
         throw error instanceof EventsUnavailable ? new NotReady(error.message) : error;
       });
