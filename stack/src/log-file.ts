@@ -1,4 +1,4 @@
-import { closeSync, openSync, renameSync, statSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, openSync, renameSync, statSync, writeSync } from 'node:fs';
 import { copyFile, rm, stat, truncate } from 'node:fs/promises';
 
 /** A log that this process writes. */
@@ -17,9 +17,9 @@ export const largestLogBytes = 32 * 1024 * 1024;
  */
 export function openLogFile(
   path: string,
-  { largestBytes = largestLogBytes, append: appendTo = (file: number, text: string) => writeSync(file, text) } = {},
+  { largestBytes = largestLogBytes, append: appendTo = writeText, open = openToAppend } = {},
 ): LogFile {
-  let file = openSync(path, 'a', 0o600);
+  let file = open(path);
   let bytes = statSync(path).size;
   let dropped = 0;
   let isClosed = false;
@@ -28,9 +28,10 @@ export function openLogFile(
     bytes += appendTo(file, text);
   }
 
+  // A failure between the two steps leaves no file at the path: the next line opens one.
   function moveAside(): void {
-    renameSync(path, `${path}.1`);
-    const next = openSync(path, 'a', 0o600);
+    if (existsSync(path)) renameSync(path, `${path}.1`);
+    const next = open(path);
     closeSync(file);
     file = next;
     bytes = 0;
@@ -55,6 +56,14 @@ export function openLogFile(
       closeSync(file);
     },
   };
+}
+
+function openToAppend(path: string): number {
+  return openSync(path, 'a', 0o600);
+}
+
+function writeText(file: number, text: string): number {
+  return writeSync(file, text);
 }
 
 function droppedLine(count: number): string {

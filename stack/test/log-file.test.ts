@@ -62,6 +62,25 @@ it('lines that meet a full disk are dropped, and their number is written once th
   expect(kept).toBe('kept');
 });
 
+it('a log whose next file cannot be opened while it is moved aside is written again once it can be [D14.222]', () => {
+  let isRefused = false;
+  const open = (at: string) => {
+    if (isRefused) throw Object.assign(new Error('too many open files'), { code: 'EMFILE' });
+    return openSync(at, 'a', 0o600);
+  };
+  const log = openLogFile(path, { largestBytes: 100, open });
+  log.write(`${'x'.repeat(99)}\n`);
+  isRefused = true;
+  for (let line = 0; line < 3; line += 1) log.write('lost\n');
+  isRefused = false;
+  log.write('kept\n');
+  log.close();
+  const [told = '', kept] = readFileSync(path, 'utf8').split('\n');
+  expect(JSON.parse(told)).toMatchObject({ count: 3, msg: 'Log lines could not be written' });
+  expect(kept).toBe('kept');
+  expect(readFileSync(`${path}.1`, 'utf8')).toContain('xxx');
+});
+
 it('a log that another process appends to is emptied when it is large, while that process goes on [D14.222]', async () => {
   const writer = openSync(path, 'a');
   const end = boundLog(path, { largestBytes: 1_000, everyMs: 20 });
