@@ -15,12 +15,12 @@ const timeoutMs = 35_000;
  */
 export async function callCheckout(method: string, body: Json): Promise<Json> {
   const url = process.env.ELIGO_CHECKOUT_ADMIN || runningCheckoutAdmin();
-  const call = { method: `checkout.${method}`, scope: undefined };
+  const call = { method: `checkout.${method}`, scope: undefined, body: JSON.stringify(body) };
   const login = givenLogin() ?? loginOfUser(call.method);
   const request = fetch(new URL(`/eligo.checkout.v1.CheckoutService/${method}`, url), {
     method: 'POST',
     headers: { ...operatorHeaders(call, login), 'content-type': 'application/json' },
-    body: JSON.stringify(body),
+    body: call.body,
     signal: AbortSignal.timeout(timeoutMs),
   });
   const answer = await request.catch((cause: unknown) => {

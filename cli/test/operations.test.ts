@@ -248,15 +248,16 @@ function withoutKey(token: string): string {
 }
 
 describe('operators', () => {
+  const body = '{"page":{"limit":1}}';
   // What the tool prints for one call, in the form that `curl -H @-` reads.
   const headersFor = async (method: string) => {
-    const { out } = await eligo('operator', 'headers', method, '--account', constellation.account);
+    const { out } = await eligo('operator', 'headers', method, '--account', constellation.account, '--body', body);
     return Object.fromEntries(out.map((line) => line.split(': '))) as Record<string, string>;
   };
   const send = async (component: string, method: string, headers: Record<string, string>) => {
     const service = `${component.charAt(0).toUpperCase()}${component.slice(1)}Service`;
     const url = new URL(`/eligo.${component}.v1.${service}/${method}`, constellation.adminOf(component));
-    const response = await fetch(url, { method: 'POST', headers, body: '{"page":{"limit":1}}' });
+    const response = await fetch(url, { method: 'POST', headers, body });
     return { status: response.status, requestId: response.headers.get('request-id') };
   };
   const actAs = ({ token = '', proof_key = '' }: Record<string, unknown>) => {
@@ -280,6 +281,8 @@ describe('operators', () => {
     expect(JSON.stringify(headers)).not.toContain(String(login.proof_key));
     const listed = await send('catalog', 'ListPrices', headers);
     expect(listed.status).toBe(200);
+    // Whoever saw the call on its way can send it again.
+    expect((await send('catalog', 'ListPrices', headers)).status).toBe(401);
     expect((await send('catalog', 'CreatePrice', await headersFor('catalog.CreatePrice'))).status).toBe(403);
     // As catalog could, if it was taken over: the login allows the call, and is not catalog's to make.
     expect((await send('billing', 'ListSubscriptions', headers)).status).toBe(401);

@@ -589,17 +589,20 @@ create table operator_actions (
   subject_id text collate "C",
   request_id text collate "C" not null,
   refused boolean default false not null,
+  proof_id text collate "C",
   constraint operator_actions_pkey PRIMARY KEY (number),
   constraint logged_in_by_name CHECK (((operator_id IS NULL) = (login_id IS NULL))),
   constraint operator_actions_action_check CHECK (((length(action) >= 1) AND (length(action) <= 200))),
   constraint operator_actions_operator_name_check CHECK (((length(operator_name) >= 1) AND (length(operator_name) <= 200))),
-  constraint operator_actions_request_id_check CHECK (((length(request_id) >= 1) AND (length(request_id) <= 128)))
+  constraint operator_actions_request_id_check CHECK (((length(request_id) >= 1) AND (length(request_id) <= 128))),
+  constraint proof_id_form CHECK ((proof_id ~ '^[A-Za-z0-9_-]{22}$'::text))
 );
 CREATE INDEX operator_actions_by_account ON checkout.operator_actions USING btree (account_id, number) WHERE (account_id IS NOT NULL);
 CREATE INDEX operator_actions_by_operator ON checkout.operator_actions USING btree (operator_name, number);
+CREATE UNIQUE INDEX operator_proof_once ON checkout.operator_actions USING btree (proof_id) WHERE (proof_id IS NOT NULL);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON checkout.operator_actions FOR EACH ROW EXECUTE FUNCTION refuse_changed_history();
 CREATE TRIGGER append_only_whole BEFORE TRUNCATE ON checkout.operator_actions FOR EACH STATEMENT EXECUTE FUNCTION refuse_changed_history();
-grant insert (operator_id), insert (operator_name), insert (login_id), insert (action), insert (account_id), insert (test_mode), insert (subject_id), insert (request_id), insert (refused) on operator_actions to eligo_checkout;
+grant insert (operator_id), insert (operator_name), insert (login_id), insert (action), insert (account_id), insert (test_mode), insert (subject_id), insert (request_id), insert (refused), insert (proof_id) on operator_actions to eligo_checkout;
 grant select on operator_actions to eligo_checkout;
 
 create table outbox (

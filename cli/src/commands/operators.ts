@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { addOperator, findOperator, listOperators, revokeOperator } from '@eligo/gateway/accounts';
 import { generateProofKey, longestLoginMs, newRequestId, operatorHeaders, signLogin } from '@eligo/rpc';
 import { listOperatorActions, type OperatorActionRow, recordOperatorAction } from '@eligo/service';
@@ -73,11 +74,11 @@ export const operatorCommands: readonly Command[] = [
   },
   {
     name: 'operator headers',
-    usage: 'COMPONENT.METHOD [--account ACCOUNT [--mode test|live]]',
+    usage: 'COMPONENT.METHOD [--account ACCOUNT [--mode test|live]] [--body JSON|@FILE]',
     summary:
-      'Prints the headers of one call to a component’s admin port, for curl -H @-: the login in ELIGO_OPERATOR_TOKEN, and a proof for this method, account and mode by ELIGO_OPERATOR_PROOF_KEY, valid for a minute.',
+      'Prints the headers of one call to a component’s admin port, for curl -H @-: the login in ELIGO_OPERATOR_TOKEN, and a proof for this method, account, mode and body ({} by default) by ELIGO_OPERATOR_PROOF_KEY, valid for one call within a minute.',
     readsOnly: true,
-    options: { account: { type: 'string' }, mode: { type: 'string' } },
+    options: { account: { type: 'string' }, mode: { type: 'string' }, body: { type: 'string', default: '{}' } },
     words: ['COMPONENT.METHOD'],
     run: makeHeaders,
   },
@@ -138,8 +139,19 @@ async function makeHeaders(given: Given) {
   const mode = given.text('mode') ?? 'test';
   if (mode !== 'test' && mode !== 'live') throw new UsageError('--mode must be test or live');
   const scope = accountId === undefined ? undefined : { accountId, testMode: mode === 'test' };
-  const headers = { ...operatorHeaders({ method, scope }, login), 'content-type': 'application/json' };
+  const body = bodyOf(given.needed('body'));
+  const headers = { ...operatorHeaders({ method, scope, body }, login), 'content-type': 'application/json' };
   return { json: headers, lines: Object.entries(headers).map(([name, value]) => `${name}: ${value}`) };
+}
+
+// As curl's --data-binary reads it: the proof is for these bytes.
+function bodyOf(text: string): string | Buffer {
+  if (!text.startsWith('@')) return text;
+  try {
+    return readFileSync(text.slice(1));
+  } catch (cause) {
+    throw new UsageError(`Failed to read ${text.slice(1)}`, { cause });
+  }
 }
 
 async function listAudit(given: Given) {

@@ -1,7 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DescMethod, DescMethodServerStreaming, DescMethodUnary, Message } from '@bufbuild/protobuf';
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
-import { Code, ConnectError, type ConnectRouter, type HandlerContext } from '@connectrpc/connect';
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  createContextKey,
+  createContextValues,
+  type HandlerContext,
+} from '@connectrpc/connect';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
 import { idKindOf } from '@eligo/values';
 import type { Admission } from './admission.ts';
@@ -10,10 +17,12 @@ import { Cancellation } from './cancellation.ts';
 import { maxMessageBytes } from './codec.ts';
 import { noCaller } from './identity.ts';
 import { metadataBy } from './metadata.ts';
-import { headerNames, type OperatorCall, problemOfProof } from './operator-proof.ts';
-import { allowsMethod, type Login, type LoginVerifier } from './operator-token.ts';
+import { type OperatorAction, OperatorEntry, type OperatorGate } from './operator-entry.ts';
+import { headerNames } from './operator-proof.ts';
+import { allowsMethod, type Login } from './operator-token.ts';
 import { componentOf, type MethodPolicy } from './policy.ts';
 import { isRequestId, newRequestId } from './request-context.ts';
+import { watchDigest } from './request-digest.ts';
 import type { Incoming, RpcServer } from './server.ts';
 
 /** Who an operator calls as; a method's policy may name it. */
@@ -22,30 +31,10 @@ const operatorName = 'operator';
 /** The largest request that an operator sends: four times what a partner may. */
 const maxRequestBytes = 4 * 1024 * 1024;
 
-/** What an operator asks a component to do. */
-export interface OperatorAction {
-  readonly login: Login;
-  /** `<component>.<Method>`. */
-  readonly action: string;
-  /** Undefined for methods that work outside any account. */
-  readonly scope: OperatorCall['scope'];
-  /** The first identifier in the request. */
-  readonly subjectId: string | undefined;
-  readonly requestId: string;
-  /** Whether the login or the method's policy forbids it. */
-  readonly refused: boolean;
-}
-
-/** Lets operators in. */
-export interface OperatorGate extends LoginVerifier {
-  /** Keeps the action in the audit log, before it is carried out or refused; an action that cannot be recorded is refused. */
-  record(action: OperatorAction): Promise<void>;
-}
-
 /**
  * Serves a component's methods as Connect over HTTP/1.1 with JSON, for people. Each call needs an operator's login as its bearer token, whose scope
- * names the method, and a proof for this call by the login's key. It may reach what the method's policy lets operators or the gateway reach. Without a
- * gate every call is refused.
+ * names the method, and a proof for this call and its content by the login's key, which serves once. It may reach what the method's policy lets operators or the
+ * gateway reach. Without a gate every call is refused.
  */
 export function connectNodeHandler(
   server: RpcServer,
@@ -62,9 +51,23 @@ export function connectNodeHandler(
     writeMaxBytes: maxMessageBytes,
     maxTimeoutMs,
     acceptCompression: [],
+    contextValues: (request) => {
+      const { socket } = request as IncomingMessage;
+      const arrival = { from: socket.remoteAddress, digest: watchDigest(request as IncomingMessage) };
+      return createContextValues().set(arrivalKey, arrival);
+    },
     fallback: (request, response) => options.fallback(request as IncomingMessage, response as ServerResponse),
   });
 }
+
+/** What is known of a request besides its message and headers. */
+interface Arrival {
+  readonly from: string | undefined;
+  readonly digest: () => Buffer;
+}
+
+const noArrival: Arrival = { from: undefined, digest: () => Buffer.alloc(0) };
+const arrivalKey = createContextKey(noArrival);
 
 function addRoutes(router: ConnectRouter, server: RpcServer, operators: OperatorGate | undefined): void {
   for (const { method, policy } of server.methods.values()) {
@@ -72,13 +75,15 @@ function addRoutes(router: ConnectRouter, server: RpcServer, operators: Operator
       const scope = scopeOf(context.requestHeader);
       // By the name of who serves it: a proof that one component received is for no other.
       const asked = { method: `${server.identity.name}.${method.name}`, scope };
-      const login = loginOf(context, operators, asked);
       const given = context.requestHeader.get('eligo-request-id') ?? '';
       const requestId = isRequestId(given) ? given : newRequestId();
       context.responseHeader.set('request-id', requestId);
+      const { from, digest } = context.values.get(arrivalKey);
+      const entry = new OperatorEntry(operators, { ...asked, requestId, from });
+      const { login, proofId } = entry.admit(context.requestHeader, digest);
       const refusal = refusalOf(login, { method, policy }, scope);
-      await recordFirst(operators, {
-        ...{ login, scope, requestId, action: nameOf(method) },
+      await entry.record({
+        ...{ login, proofId, scope, requestId, action: nameOf(method) },
         ...{ subjectId: firstIdIn(request), refused: refusal !== undefined },
       });
       if (refusal !== undefined) throw refusal;
@@ -95,29 +100,6 @@ function addRoutes(router: ConnectRouter, server: RpcServer, operators: Operator
       });
     }
   }
-}
-
-function loginOf({ requestHeader }: HandlerContext, operators: OperatorGate | undefined, asked: OperatorCall): Login {
-  const [, token] = /^Bearer (\S+)$/.exec(requestHeader.get('authorization') ?? '') ?? [];
-  if (token === undefined || operators === undefined) {
-    throw unauthenticated("Business calls on this port require an operator's login");
-  }
-  const login = operators.verify(token);
-  if (login === undefined) {
-    throw unauthenticated('The login expired, or is not of this installation and release; log in again');
-  }
-  const proof = requestHeader.get(headerNames.proof);
-  if (proof === null) throw unauthenticated(`The call has no proof; ${makeHeaders}`);
-  const problem = problemOfProof(proof, asked, login.proofKey);
-  if (problem === undefined) return login;
-  if (problem === 'expired') throw unauthenticated(`The proof is too old, or the clocks differ; ${makeHeaders}`);
-  throw unauthenticated(`The proof is not for this component, method, account and mode by this login; ${makeHeaders}`);
-}
-
-const makeHeaders = 'make the headers of each call with eligo operator headers';
-
-function unauthenticated(message: string): ConnectError {
-  return new ConnectError(message, Code.Unauthenticated);
 }
 
 type OperatorScope = NonNullable<OperatorAction['scope']>;
@@ -157,15 +139,6 @@ function admissionOf(server: RpcServer, login: Login, scope: OperatorScope | und
 
 function nameOf(method: DescMethod): string {
   return `${componentOf(method.parent)}.${method.name}`;
-}
-
-async function recordFirst(operators: OperatorGate | undefined, action: OperatorAction): Promise<void> {
-  try {
-    await operators?.record(action);
-  } catch {
-    // The gate has logged why.
-    throw new ConnectError('The action cannot be recorded in the audit log', Code.Unavailable);
-  }
 }
 
 /** Identifiers are all that a log may keep of a request: other fields may have names or secrets in them. */

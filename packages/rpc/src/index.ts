@@ -2,12 +2,13 @@ export { BoundedCache } from './bounded-cache.ts';
 export { type Call, type CallOptions, type CallScope, defaultTimeoutMs, maxTimeoutMs } from './call.ts';
 export type { CallTurn, TakeTurn } from './call-turn.ts';
 export { type Client, type ClientMethod, type ClientOptions, client } from './client.ts';
-export { connectNodeHandler, type OperatorAction, type OperatorGate } from './connect-json.ts';
+export { connectNodeHandler } from './connect-json.ts';
 export { type CallerInit, type Identity, noCaller, openIdentity } from './identity.ts';
 export { type HandlerOf, type Handlers, type Implementation, implement, type ServiceHandlers } from './implement.ts';
 export { inProcessTransport } from './in-process.ts';
 export { type ComponentKeys, generateComponentKeys, publicKeyOf } from './keys.ts';
-export { generateProofKey, type OperatorCall, operatorHeaders } from './operator-proof.ts';
+export { type OperatorAction, type OperatorGate, type RefusedCall, UsedProof } from './operator-entry.ts';
+export { generateProofKey, type OperatorRequest, operatorHeaders } from './operator-proof.ts';
 export {
   type Login,
   type LoginVerifier,

@@ -1,3 +1,4 @@
+import { createHash, randomBytes } from 'node:crypto';
 import { type Clock, systemClock } from '@eligo/values';
 import { generateComponentKeys, readPrivateKey, readPublicKey } from './keys.ts';
 import { isSignedBy, signatureOf } from './token.ts';
@@ -8,13 +9,24 @@ const proofLifeMs = 60_000;
 const longestProofMs = 2 * proofLifeMs;
 
 /** The headers by which an operator names the account and the mode to work in (test unless it says `false`), and proves that the call is theirs. */
-export const headerNames = { account: 'eligo-account', testMode: 'eligo-test-mode', proof: 'eligo-proof' } as const;
+export const headerNames = {
+  account: 'eligo-account',
+  testMode: 'eligo-test-mode',
+  proof: 'eligo-call-proof',
+  /** What the release before asks for: a proof without content, which may serve more than once. */
+  proofBefore: 'eligo-proof',
+} as const;
 
-/** One call of an operator: what a proof is for, and nothing else. */
+/** One call of an operator: what a proof is for, together with its content. */
 export interface OperatorCall {
   /** The component that is called, and the method: `checkout.DecideLetter`. */
   readonly method: string;
   readonly scope: { readonly accountId: string; readonly testMode: boolean } | undefined;
+}
+
+/** A call with the body that is sent, byte for byte. */
+export interface OperatorRequest extends OperatorCall {
+  readonly body: string | Uint8Array;
 }
 
 /** A new key for one login: the private half (base64 PKCS 8) stays with the operator, the public half (base64 SPKI) goes into the login. */
@@ -25,39 +37,52 @@ export function generateProofKey(): { readonly privateKey: string; readonly publ
 
 /** The headers of one call: the login's token, and for a minute a proof that its holder makes this call. */
 export function operatorHeaders(
-  call: OperatorCall,
+  { body, ...call }: OperatorRequest,
   login: { readonly token: string; readonly proofKey: string },
   clock: Clock = systemClock,
 ): Record<string, string> {
   const { scope } = call;
+  const key = readPrivateKey(login.proofKey);
+  const expiresAtMs = clock.now().getTime() + proofLifeMs;
+  const id = randomBytes(16).toString('base64url');
+  const digest = createHash('sha256').update(body).digest();
+  const sign = (payload: Buffer) => signatureOf('proof', payload, key).toString('base64url');
   return {
     authorization: `Bearer ${login.token}`,
-    [headerNames.proof]: proofOf(call, login.proofKey, clock.now().getTime() + proofLifeMs),
+    // The component knows the rest of what is signed.
+    [headerNames.proof]: `${expiresAtMs}.${id}.${sign(payloadOf(call, { expiresAtMs, id, digest }))}`,
+    [headerNames.proofBefore]: `${expiresAtMs}.${sign(payloadBefore(call, expiresAtMs))}`,
     ...(scope && { [headerNames.account]: scope.accountId, [headerNames.testMode]: String(scope.testMode) }),
   };
 }
 
-// `<expires at>.<signature>`: the component knows the rest of what is signed.
-function proofOf(call: OperatorCall, proofKey: string, expiresAtMs: number): string {
-  const signature = signatureOf('proof', payloadOf(call, expiresAtMs), readPrivateKey(proofKey));
-  return `${expiresAtMs}.${signature.toString('base64url')}`;
-}
+/** What a proof says of itself, or what is wrong with it. */
+export type CheckedProof = { readonly id: string } | { readonly problem: 'expired' | 'invalid' };
 
-/** What is wrong with a proof for a call, if anything. */
-export function problemOfProof(
+/** Checks a proof for a call whose content has this digest. Whether it was used before, the audit log knows by its id. */
+export function checkProof(
   proof: string,
   call: OperatorCall,
-  publicProofKey: string,
-  clock: Clock = systemClock,
-): 'expired' | 'invalid' | undefined {
-  const [, expires, text = ''] = /^(\d{13})\.([\w-]{86})$/.exec(proof) ?? [];
+  { digest, publicKey, clock = systemClock }: { digest: Buffer; publicKey: string; clock?: Clock },
+): CheckedProof {
+  const [, expires, id = '', text = ''] = /^(\d{13})\.([\w-]{22})\.([\w-]{86})$/.exec(proof) ?? [];
   const expiresAtMs = Number(expires);
-  const signed = { payload: payloadOf(call, expiresAtMs), signature: Buffer.from(text, 'base64url') };
-  if (!isSignedBy('proof', signed, readPublicKey(publicProofKey))) return 'invalid';
+  const signed = { payload: payloadOf(call, { expiresAtMs, id, digest }), signature: Buffer.from(text, 'base64url') };
+  if (!isSignedBy('proof', signed, readPublicKey(publicKey))) return { problem: 'invalid' };
   const remainingMs = expiresAtMs - clock.now().getTime();
-  return remainingMs > 0 && remainingMs <= longestProofMs ? undefined : 'expired';
+  return remainingMs > 0 && remainingMs <= longestProofMs ? { id } : { problem: 'expired' };
 }
 
-function payloadOf({ method, scope }: OperatorCall, expiresAtMs: number): Buffer {
+function payloadOf(
+  { method, scope }: OperatorCall,
+  { expiresAtMs, id, digest }: { expiresAtMs: number; id: string; digest: Buffer },
+): Buffer {
+  const content = digest.toString('base64url');
+  return Buffer.from(
+    JSON.stringify([method, scope?.accountId ?? null, scope?.testMode ?? null, expiresAtMs, id, content]),
+  );
+}
+
+function payloadBefore({ method, scope }: OperatorCall, expiresAtMs: number): Buffer {
   return Buffer.from(JSON.stringify([method, scope?.accountId ?? null, scope?.testMode ?? null, expiresAtMs]));
 }

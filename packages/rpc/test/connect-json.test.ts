@@ -13,8 +13,10 @@ import {
   longestLoginMs,
   type OperatorAction,
   operatorHeaders,
+  type RefusedCall,
   rpcServer,
   signLogin,
+  UsedProof,
 } from '../src/index.ts';
 import { ProbeService } from './probe.ts';
 import { identityOf } from './served-probe.ts';
@@ -31,6 +33,7 @@ function loginOf(more: Partial<Login> = {}, key = privateKeys.operator ?? ''): s
 
 const token = loginOf();
 const recorded: OperatorAction[] = [];
+const reported: RefusedCall[] = [];
 let canRecord = true;
 let origin: string;
 /** Another component, which serves the same methods and knows the same operators. */
@@ -66,13 +69,17 @@ async function adminServer(component: string): Promise<string> {
       }),
     ],
   });
+  const used = new Set<string>();
   const options = {
     operators: {
       ...loginVerifier(publicKeys.operator ?? ''),
       record: async (action: OperatorAction) => {
         if (!canRecord) throw new Error('the disk is full');
+        if (used.has(action.proofId)) throw new UsedProof();
+        used.add(action.proofId);
         recorded.push(action);
       },
+      report: (refused: RefusedCall) => void reported.push(refused),
     },
     fallback: (_request: unknown, response: { writeHead(status: number): { end(): void } }) =>
       response.writeHead(404).end(),
@@ -158,7 +165,7 @@ test('what one component received is refused by another, where the same login ma
   expect(await send('Echo', {}, headers)).toMatchObject({ status: 200, body: { text: 'operator facct_7 true' } });
   expect(await send('Echo', {}, headers, other)).toMatchObject({ status: 401, body: { code: 'unauthenticated' } });
   const { privateKey } = proof;
-  const forOther = operatorHeaders({ method: 'catalog.Echo', scope }, { token, proofKey: privateKey });
+  const forOther = operatorHeaders({ method: 'catalog.Echo', scope, body: '{}' }, { token, proofKey: privateKey });
   expect(await send('Echo', {}, forOther, other)).toMatchObject({ status: 200 });
   expect(recorded.length).toBe(2);
 });
@@ -168,6 +175,7 @@ test.each([
   ['another account', () => ({ ...proven('Echo', { ...scope, accountId: 'facct_8' }), 'eligo-account': 'facct_7' })],
   ['the other mode', () => ({ ...proven('Echo', scope), 'eligo-test-mode': 'false' })],
   ['no account', () => ({ ...proven('Echo'), 'eligo-account': 'facct_7' })],
+  ['another body', () => proven('Echo', scope, '{"text":"other"}')],
   ['another login', () => ({ ...proven('Echo', scope), authorization: `Bearer ${loginOf({ proofKey: stranger() })}` })],
 ])('a proof for %s is refused, and the message says what to do [D14.196]', async (_, headers) => {
   expect(await send('Echo', {}, headers())).toMatchObject({
@@ -179,7 +187,7 @@ test.each([
 test('a proof serves for a minute, and not one that claims to serve for longer [D14.196]', async () => {
   const madeAt = (ms: number) =>
     operatorHeaders(
-      { method: 'probe.Echo', scope },
+      { method: 'probe.Echo', scope, body: '{}' },
       { token, proofKey: proof.privateKey },
       { now: () => new Date(ms) },
     );
@@ -191,13 +199,52 @@ test('a proof serves for a minute, and not one that claims to serve for longer [
 
 test.each([
   ['a login alone, as earlier releases sent it', {}, 'The call has no proof'],
-  ['a text', { 'eligo-proof': 'proof' }, 'The proof is not for'],
-  ['a proof whose time was changed', { 'eligo-proof': later() }, 'The proof is not for'],
+  ['a proof of the release before', { 'eligo-proof': proven('Echo', scope)['eligo-proof'] }, 'The call has no proof'],
+  ['a text', { 'eligo-call-proof': 'proof' }, 'The proof is not for'],
+  ['a proof whose time was changed', { 'eligo-call-proof': later() }, 'The proof is not for'],
 ])('%s is no proof [D14.196]', async (_, more, message) => {
   expect(await send('Echo', {}, { ...operator, ...(more as object) })).toMatchObject({
     status: 401,
     body: { message: expect.stringContaining(message) },
   });
+});
+
+test('a proof serves for one call: whoever saw it can repeat it neither with the same body nor with another one [D14.318]', async () => {
+  const body = { text: newId('price') };
+  const headers = proven('Echo', scope, textOf(body));
+  expect(await send('Echo', body, headers)).toMatchObject({ status: 200 });
+  recorded.length = reported.length = 0;
+  expect(await send('Echo', body, headers)).toMatchObject({
+    status: 401,
+    body: { message: expect.stringMatching(/^The proof was used before; .*eligo operator headers$/) },
+  });
+  expect(await send('Echo', { text: 'other' }, headers)).toMatchObject({ status: 401 });
+  // Connect takes the message of a read from the address as well.
+  const read = proven('Read', scope, '');
+  const query = '?connect=v1&encoding=json&message=%7B%22text%22%3A%22x%22%7D';
+  const got = await fetch(`${origin}/eligo.probe.v1.ProbeService/Read${query}`, { headers: read });
+  expect(got.status).toBe(401);
+  expect(recorded).toEqual([]);
+  expect(reported.map(({ reason }) => reason)).toEqual(['used_proof', 'invalid_proof', 'invalid_proof']);
+});
+
+test('a refused login or proof is reported with its reason, method and address, and with no secret [D14.318]', async () => {
+  reported.length = 0;
+  await send('Echo', {}, {});
+  await send('Echo', {}, bearer('something-else'));
+  await send('Echo', {}, operator);
+  await send('Echo', {}, { ...operator, 'eligo-call-proof': 'x' });
+  const old = { now: () => new Date(Date.now() - 100_000) };
+  const call = { method: 'probe.Echo', scope, body: '{}' };
+  await send('Echo', {}, operatorHeaders(call, { token, proofKey: proof.privateKey }, old));
+  const known = { action: 'probe.Echo', from: expect.stringContaining('127.0.0.1'), requestId: expect.any(String) };
+  expect(reported).toEqual([
+    { ...known, reason: 'no_login', operatorId: undefined },
+    { ...known, reason: 'invalid_login', operatorId: undefined },
+    { ...known, reason: 'no_proof', operatorId: 'foper_1' },
+    { ...known, reason: 'invalid_proof', operatorId: 'foper_1' },
+    { ...known, reason: 'expired_proof', operatorId: 'foper_1' },
+  ]);
 });
 
 test('a login of an earlier release is told to log in again [D14.196]', async () => {
@@ -231,7 +278,7 @@ test('a server stream is served in envelopes', async () => {
   const body = enveloped(JSON.stringify({ count: 3 }));
   const response = await fetch(`${origin}/eligo.probe.v1.ProbeService/Count`, {
     method: 'POST',
-    headers: { ...withProof('Count', operator), 'content-type': 'application/connect+json' },
+    headers: { ...withProof('Count', operator, body), 'content-type': 'application/connect+json' },
     body,
   });
   const text = await response.text();
@@ -258,9 +305,8 @@ function stranger(): string {
 
 // The same signature beside a later end.
 function later(): string {
-  const [expires, signature] =
-    proven('Echo', { accountId: 'facct_7', testMode: true })['eligo-proof']?.split('.') ?? [];
-  return `${Number(expires) + 1_000}.${signature}`;
+  const [expires, ...rest] = proven('Echo', scope)['eligo-call-proof']?.split('.') ?? [];
+  return [Number(expires) + 1_000, ...rest].join('.');
 }
 
 // The same signature over a payload that allows more.
@@ -272,30 +318,34 @@ function widened(): string {
 }
 
 /** The headers with a proof for the call that they make. */
-function withProof(method: string, headers: Record<string, string>): Record<string, string> {
+function withProof(method: string, headers: Record<string, string>, body: string | Buffer): Record<string, string> {
   const accountId = headers['eligo-account'];
   const testMode = headers['eligo-test-mode'] !== 'false';
   const scope = accountId === undefined ? undefined : { accountId, testMode };
-  return { ...proven(method, scope), ...headers };
+  return { ...proven(method, scope, body), ...headers };
 }
 
-function proven(method: string, scope?: { accountId: string; testMode: boolean }): Record<string, string> {
-  return operatorHeaders({ method: `probe.${method}`, scope }, { token, proofKey: proof.privateKey });
+function proven(method: string, scope?: OperatorAction['scope'], body: string | Buffer = '{}'): Record<string, string> {
+  return operatorHeaders({ method: `probe.${method}`, scope, body }, { token, proofKey: proof.privateKey });
 }
 
 function call(method: string, body: object | string, headers: Record<string, string>) {
-  return send(method, body, headers.authorization === undefined ? headers : withProof(method, headers));
+  return send(method, body, headers.authorization === undefined ? headers : withProof(method, headers, textOf(body)));
 }
 
 async function send(method: string, body: object | string, headers: Record<string, string>, to = origin) {
   const response = await fetch(`${to}/eligo.probe.v1.ProbeService/${method}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
-    body: typeof body === 'string' ? body : JSON.stringify(body),
+    body: textOf(body),
   });
   const text = await response.text();
   const requestId = response.headers.get('request-id');
   return { status: response.status, requestId, text, body: JSON.parse(text) as unknown };
+}
+
+function textOf(body: object | string): string {
+  return typeof body === 'string' ? body : JSON.stringify(body);
 }
 
 function enveloped(text: string): Buffer {

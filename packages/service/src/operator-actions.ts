@@ -13,6 +13,8 @@ export interface RecordedAction {
   readonly scope: { readonly accountId: string; readonly testMode?: boolean | undefined } | undefined;
   readonly subjectId: string | undefined;
   readonly requestId: string;
+  /** The proof that a call on an admin port came with; another action with the same one violates `operator_proof_once`. */
+  readonly proofId?: string | undefined;
   /** Whether the operator may not do it. */
   readonly refused?: boolean | undefined;
 }
@@ -30,13 +32,22 @@ const insertRefused = unscoped<never>(
    values ($1, $2, $3, $4, $5, $6, $7, $8, true)`,
 );
 
+// Only a call on an admin port needs the column: as above.
+const insertProven = unscoped<never>(
+  'service_record_proven_operator_action',
+  `insert into operator_actions (operator_id, operator_name, login_id, action, account_id, test_mode, subject_id, request_id, refused, proof_id)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+);
+
 /** Commits before the action begins, or before it is refused. */
 export async function recordOperatorAction(database: Database, action: RecordedAction): Promise<void> {
-  const { operator, loginId, scope } = action;
-  await database.execute(action.refused ? insertRefused : insert, null, [
+  const { operator, loginId, scope, proofId } = action;
+  const values = [
     ...[operator.id ?? null, operator.name, loginId ?? null, action.action],
     ...[scope?.accountId ?? null, scope?.testMode ?? null, action.subjectId ?? null, action.requestId],
-  ]);
+  ];
+  if (proofId !== undefined) await database.execute(insertProven, null, [...values, action.refused === true, proofId]);
+  else await database.execute(action.refused ? insertRefused : insert, null, values);
 }
 
 /** A row of the audit log. */

@@ -52,7 +52,7 @@ export class RunningService {
     const { settings, server, metrics, database, events, built, jobs, logger, name } = this.#assembly;
     const { host, adminPort, adminNames: names, grpcPort, failpoints } = settings;
     const ready = () => this.ready();
-    const operators = operatorGate(settings.operators, database, logger);
+    const operators = operatorGate(settings.operators, { database, logger, metrics });
     const pages = { ready, metrics, server, operators, failpoints };
     if (this.#admin === undefined) this.#admin = await startAdminServer({ host, port: adminPort, names }, pages);
     else this.#admin.show(pages);

@@ -72,7 +72,7 @@ test('a composition is served over gRPC, in process and as Connect/JSON, and is 
   const path = '/eligo.catalog.v1.CatalogService/GetPrice';
   const asked = { method: 'POST', body: JSON.stringify({ id: 'fprice_1' }) };
   expect(await admin(ports.adminPort, path, asked)).toMatchObject({ status: 401 });
-  const called = { method: 'catalog.GetPrice', scope: { accountId: 'facct_9', testMode: true } };
+  const called = { method: 'catalog.GetPrice', scope: { accountId: 'facct_9', testMode: true }, body: asked.body };
   const headers = headersAs('Ada', called);
   expect(await admin(ports.adminPort, path, { ...asked, headers })).toMatchObject({
     status: 200,
@@ -80,6 +80,10 @@ test('a composition is served over gRPC, in process and as Connect/JSON, and is 
   });
   const [recorded] = await listOperatorActions(service.database, { most: 1 });
   expect(recorded).toMatchObject({ operator_name: 'Ada', action: 'catalog.GetPrice', account_id: 'facct_9' });
+  expect(await admin(ports.adminPort, path, { ...asked, headers })).toMatchObject({ status: 401 });
+  expect(await listOperatorActions(service.database, { most: 9 })).toEqual([recorded]);
+  const { text } = await admin(ports.adminPort, '/metrics');
+  expect(text.match(/calls_refused_total\{reason="\w+"/g)?.join()).toMatch(/"no_login".*"used_proof"$/);
   // The component's own key signs no login.
   const asEve = headersAs('Eve', called, keys.privateKeys.catalog);
   expect(await admin(ports.adminPort, path, { ...asked, headers: asEve })).toMatchObject({ status: 401 });

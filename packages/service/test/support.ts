@@ -6,7 +6,7 @@ import {
   generateComponentKeys,
   generateProofKey,
   type Login,
-  type OperatorCall,
+  type OperatorRequest,
   openIdentity,
   operatorHeaders,
   signLogin,
@@ -19,7 +19,7 @@ export const keys = generateComponentKeys(['gateway', 'catalog', 'checkout', 'bi
 const proofKey = generateProofKey();
 
 /** The headers of a call by an operator whose login allows all reads, signed by the operators' key unless another one is given. */
-export function headersAs(name: string, call: OperatorCall, operatorKey = keys.privateKeys.operator ?? '') {
+export function headersAs(name: string, call: OperatorRequest, operatorKey = keys.privateKeys.operator ?? '') {
   const login: Login = {
     ...{ operator: { id: 'foper_1', name }, loginId: 'login_1', allows: ['reads'] },
     ...{ expiresAtMs: Date.now() + 60_000, proofKey: proofKey.publicKey },

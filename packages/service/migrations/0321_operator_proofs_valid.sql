@@ -1,0 +1,1 @@
+alter table operator_actions validate constraint proof_id_form;
