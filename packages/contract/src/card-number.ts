@@ -8,8 +8,8 @@ export function isCardNumber(text: string): boolean {
 }
 
 /**
- * Whether a text has a card number in it: digits in one piece, or in the groups that cards are printed with, between spaces, dashes or dots. Full-width
- * digits count, and invisible characters do not. Other groupings are numbers of other kinds: sizes, prices, phone numbers.
+ * Whether a text has a card number in it: digits in one piece, or in the groups that cards are printed with. Between two groups are one to three spaces,
+ * dashes, dots, slashes or underscores. Full-width digits count, and invisible characters do not. Other groupings are numbers of other kinds: sizes, prices, phone numbers.
  */
 export function hasCardNumber(text: string): boolean {
   if (isCardNumber(text)) return true;
@@ -29,9 +29,18 @@ const maxSpacedLength = 60;
 const issuerForm =
   /^(?:4(?:\d{15}|\d{18})|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}|(?:6011|64\d\d|65\d\d)\d{12,15}|3[068]\d{12})$/;
 
-// In one piece; in fours; as American Express and Diners print them; in two groups. They may overlap, so each is only looked at where it begins.
-const candidates =
-  /(?<!\d)(?=(\d{14,19}|\d{4}(?:[\s.\p{Pd}]\d{4}){3}(?:[\s.\p{Pd}]\d{1,3})?|\d{4}[\s.\p{Pd}]\d{6}[\s.\p{Pd}]\d{4,5}|\d{8}[\s.\p{Pd}]\d{8}|\d{6}[\s.\p{Pd}]\d{13})(?!\d))\d+/gu;
+// Three: ` - ` and ` / `. The minus sign is no dash.
+const gap = '[\\s.\\p{Pd}\\u2212/_]{1,3}';
+// In one piece; in fours; as American Express and Diners print them; in two groups.
+const groupings = [
+  '\\d{14,19}',
+  `\\d{4}(?:${gap}\\d{4}){3}(?:${gap}\\d{1,3})?`,
+  `\\d{4}${gap}\\d{6}${gap}\\d{4,5}`,
+  `\\d{8}${gap}\\d{8}`,
+  `\\d{6}${gap}\\d{13}`,
+];
+// They may overlap, so each is only looked at where it begins, and over a bounded length.
+const candidates = new RegExp(`(?<!\\d)(?=(${groupings.join('|')})(?!\\d))\\d+`, 'gu');
 
 function isNumberOfCard(digits: string): boolean {
   return /^\d{14,19}$/.test(digits) && issuerForm.test(digits) && passesLuhn(digits);
