@@ -27,6 +27,7 @@ const commands = {
   attack: 'e2e/src/commands/attack.ts',
   neighbors: 'e2e/src/commands/neighbors.ts',
   rolling: 'e2e/src/commands/rolling.ts',
+  restarts: 'e2e/src/commands/restarts.ts',
   growth: 'e2e/src/commands/growth.ts',
   fuzz: 'e2e/src/commands/fuzz.ts',
   'money-model': 'e2e/src/commands/money-model.ts',

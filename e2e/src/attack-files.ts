@@ -9,6 +9,8 @@ export interface Attack {
   readonly files: readonly string[];
   /** The commands of its own that the row names. */
   readonly commands: readonly string[];
+  /** The scripts of package.json that those run. */
+  readonly scripts: readonly string[];
 }
 
 /** The attacks of docs/security-testing.md with what shows their defense. */
@@ -24,6 +26,7 @@ export function readAttacks(): readonly Attack[] {
       // Those of e2e start a whole Eligo for each: they are commands, or run in `npm test`.
       files: named.filter((one) => one.endsWith('.test.ts') && !one.startsWith('e2e/')),
       commands: named.filter((one) => one.startsWith('npm ')),
+      scripts: named.flatMap((one) => /^npm (?:run (?:-s )?)?([\w:-]+)/.exec(one)?.[1] ?? []),
     };
   });
 }

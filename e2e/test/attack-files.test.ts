@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '@eligo/stack';
 import { expect, it } from 'vitest';
@@ -11,6 +11,10 @@ it('docs/security-testing.md names for each attack a test that `npm run e2e:atta
   expect(attacks.filter(({ files, commands }) => files.length + commands.length === 0)).toEqual([]);
   const files = attacks.flatMap((attack) => attack.files);
   expect(files.filter((file) => !existsSync(join(repositoryRoot, file)))).toEqual([]);
+  const { scripts } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8')) as { scripts: object };
+  const named = attacks.flatMap((attack) => attack.scripts);
+  expect(named.length).toBeGreaterThan(5);
+  expect(named.filter((name) => !(name in scripts))).toEqual([]);
 });
 
 it('the projects of test files are those of their packages', () => {
