@@ -4,6 +4,7 @@ import type { Variables } from './environment.ts';
 import type { Home } from './home.ts';
 import { installationNameOf } from './installation-name.ts';
 import { natsConfiguration } from './nats/configuration.ts';
+import { givenNatsUrls } from './nats/given-urls.ts';
 import { tellIfOldAt } from './nats/old-server.ts';
 import { startNats } from './nats/server.ts';
 import { databaseUrls, ensureDatabase, socketUrl } from './postgres/database.ts';
@@ -105,7 +106,7 @@ async function openNats({ home, secrets, environment, processes, onNews }: Conte
   const given = environment.NATS_URL;
   if (given) {
     await tellIfOldAt(given, onNews);
-    return { nats: given, natsUrlOf: () => given };
+    return { nats: given, natsUrlOf: givenNatsUrls(given, environment, onNews) };
   }
   const server = await startNats(home, {
     configuration: (place) => natsConfiguration(place, (name) => secrets.natsPasswords[name]),

@@ -92,7 +92,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 /** What the stack itself reads, also from files; a component reads its own. */
 const readHere = [
   ...['DATABASE_URL', 'NATS_URL', 'ELIGO_SANDBOX_URL', 'ELIGO_SANDBOX_KEY'],
-  ...componentNames.map((name) => `${name.toUpperCase()}_DATABASE_URL`),
+  ...componentNames.flatMap((name) => [`${name.toUpperCase()}_DATABASE_URL`, `${name.toUpperCase()}_NATS_URL`]),
 ];
 
 async function bringUp(home: Home, options: StackOptions, processes: Processes): Promise<Stack> {
