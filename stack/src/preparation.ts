@@ -17,6 +17,8 @@ export interface Preparation {
       }
     | undefined;
   readonly gatewayDatabaseUrl: string;
+  /** What a new demo account can do beside `food_eligibility`. */
+  readonly demoFeatures: readonly string[];
 }
 
 /** Roles, schemas, migrations and the demo account. */
@@ -25,5 +27,6 @@ export async function prepareStack(preparation: Preparation): Promise<DemoAccoun
     const { migrations } = await loadCompositions();
     await prepareDatabase({ ...preparation.database, migrations });
   }
-  return await demoAccount(homeAt(preparation.home), preparation.gatewayDatabaseUrl);
+  const { home, gatewayDatabaseUrl, demoFeatures } = preparation;
+  return await demoAccount(homeAt(home), gatewayDatabaseUrl, demoFeatures);
 }

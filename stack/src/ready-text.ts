@@ -16,6 +16,7 @@ export function readyText(stack: Stack, options: { split: boolean; live: Variabl
     ...(stack.urls.length > 1 ? [`  gateways   ${stack.urls.join(', ')}`] : []),
     `  processor  ${stack.processor.url} (the sandbox; ${liveProcessor(options.live)})`,
     `  state      ${stack.home.root} (logs in logs/, addresses and keys in stack.json)`,
+    `  mails      ${mailsOf(stack, options.live)}`,
     '',
     'Try:',
     '',
@@ -26,6 +27,11 @@ export function readyText(stack: Stack, options: { split: boolean; live: Variabl
     `  curl -s ${url}/v1/prices ${key}`,
     '',
   ].join('\n');
+}
+
+function mailsOf({ mailFolder }: Stack, { ELIGO_SMTP_URL, ELIGO_SMTP_URL_FILE }: Variables): string {
+  if (mailFolder !== '') return `${mailFolder} (receipts and notices, a file each; nothing is sent)`;
+  return ELIGO_SMTP_URL || ELIGO_SMTP_URL_FILE ? 'sent through ELIGO_SMTP_URL' : 'wait until ELIGO_SMTP_URL is set';
 }
 
 function liveProcessor(environment: Variables): string {

@@ -44,6 +44,7 @@ export async function runStack(args: string[]): Promise<void> {
       port,
       ...(adminPort === undefined ? {} : { adminPort }),
       split: values.split,
+      demoFeatures: ['receipts'],
       replicas: values.replicas,
       environment: process.env,
       signal: giveUp.signal,

@@ -16,7 +16,7 @@ const unlimited = 0;
 const onError = () => undefined;
 
 /** The demo account of a home, made when the database does not have it (yet, or any more). */
-export async function demoAccount(home: Home, databaseUrl: string): Promise<DemoAccount> {
+export async function demoAccount(home: Home, databaseUrl: string, features: readonly string[]): Promise<DemoAccount> {
   const path = join(home.root, 'demo.json');
   const database = openDatabase({
     url: databaseUrl,
@@ -31,7 +31,7 @@ export async function demoAccount(home: Home, databaseUrl: string): Promise<Demo
       await enableHealthCards(database, known.account);
       return known;
     }
-    const made = await makeDemoAccount(database);
+    const made = await makeDemoAccount(database, features);
     writePrivateFile(path, `${JSON.stringify(made, undefined, 2)}\n`);
     return made;
   } finally {
@@ -54,9 +54,12 @@ async function enableHealthCards(database: Database, accountId: string): Promise
   await updateAccount(database, accountId, { substantiation: { substantiation: 'iias', setBy: 'npm start' } });
 }
 
-async function makeDemoAccount(database: Database): Promise<DemoAccount> {
+async function makeDemoAccount(database: Database, features: readonly string[]): Promise<DemoAccount> {
   const { createAccount, createKey } = await import('@eligo/gateway/accounts');
-  const { account_id: accountId } = await createAccount(database, { name: 'Demo', features: ['food_eligibility'] });
+  const { account_id: accountId } = await createAccount(database, {
+    name: 'Demo',
+    features: ['food_eligibility', ...features],
+  });
   await enableHealthCards(database, accountId);
   const [test, live] = await Promise.all(
     [true, false].map((testMode) => createKey(database, { accountId, testMode, rateLimit: unlimited })),

@@ -13,6 +13,8 @@ export interface StackFile {
   /** The name in the database's roles (`eligo_<installation>_<component>`); '' for roles without one (`eligo_<component>`). */
   readonly installation: string;
   readonly nats: string;
+  /** Where mails are kept as files; '' where they are not. A stack of an earlier release has not written it. */
+  readonly mail_folder?: string;
   readonly account: string;
   readonly test_api_key: string;
   readonly live_api_key: string;
@@ -29,6 +31,7 @@ export function writeStackFile(
     readonly postgres: string;
     readonly installation: string;
     readonly nats: string;
+    readonly mailFolder: string;
     readonly demo: DemoAccount;
     readonly processes: readonly StackProcess[];
   },
@@ -41,6 +44,7 @@ export function writeStackFile(
     postgres: stack.postgres,
     installation: stack.installation,
     nats: stack.nats,
+    mail_folder: stack.mailFolder,
     account: stack.demo.account,
     test_api_key: stack.demo.testApiKey,
     live_api_key: stack.demo.liveApiKey,

@@ -36,6 +36,8 @@ export interface StackOptions {
   readonly environment?: Variables;
   /** The longest wait before a process that died is started again (10,000); tests that kill many keep it short. */
   readonly longestRestartDelayMs?: number;
+  /** What a new demo account can do beside `food_eligibility`; tests and measurements give the others to accounts of their own. */
+  readonly demoFeatures?: readonly string[];
   /** Aborts a startup in progress. */
   readonly signal?: AbortSignal;
   /** Holds the started processes, for a caller that must stop them before startup is complete. */
@@ -61,6 +63,8 @@ export interface Stack {
   /** Whose the database's roles are; '' for the installation without a name. */
   readonly installation: string;
   readonly nats: string;
+  /** Where mails are kept as files; '' where they are not. */
+  readonly mailFolder: string;
   readonly demo: DemoAccount;
   readonly secrets: Secrets;
   processes(): StackProcess[];
@@ -113,6 +117,7 @@ async function bringUp(home: Home, options: StackOptions, processes: Processes):
     home: home.root,
     database: servers.toPrepare,
     gatewayDatabaseUrl: servers.databases.gateway,
+    demoFeatures: options.demoFeatures ?? [],
   });
   signal.throwIfAborted();
 
@@ -128,6 +133,7 @@ async function bringUp(home: Home, options: StackOptions, processes: Processes):
     postgres: servers.postgres,
     installation: servers.installation,
     nats: servers.nats,
+    mailFolder: variablesOf(replicas, 'billing').ELIGO_MAIL_FOLDER ?? '',
     demo,
   };
   servers.onRestarted(stackFile);

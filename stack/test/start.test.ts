@@ -65,7 +65,7 @@ async function listRates({ gateway, test_api_key: key }: StackFile): Promise<num
   return (await fetch(`${gateway}/v1/shipping_rates`, { headers: { authorization: `Bearer ${key}` } })).status;
 }
 
-it('says where it is and with which keys, and writes stack.json for its owner alone [RUN-1]', async () => {
+it('says where it is and with which keys, and writes stack.json for its owner alone; its demo account issues receipts to a folder that it names [RUN-1, D14.328]', async () => {
   const run = start();
   const file = await ready(run);
   expect(file).toMatchObject({
@@ -85,6 +85,13 @@ it('says where it is and with which keys, and writes stack.json for its owner al
   expect(statSync(home.secretsFile).mode & 0o777).toBe(0o600);
   for (const key of [file.test_api_key, file.live_api_key, 'curl -s']) expect(run.said()).toContain(key);
   expect(await listRates(file)).toBe(200);
+  // A fresh start issues receipts, and says where to read them.
+  expect(file.mail_folder).toBe(home.mail);
+  expect(run.said()).toContain(`  mails      ${home.mail} (receipts and notices, a file each; nothing is sent)`);
+  const { accounts } = JSON.parse(await eligo(home, 'accounts', 'list', '--json')) as {
+    accounts: { account_id: string; features: string[] }[];
+  };
+  expect(accounts.find(({ account_id }) => account_id === file.account)?.features).toContain('receipts');
   const version = spawnSync(await findNatsServer(home.bin, () => undefined), ['--version'], {
     encoding: 'utf8',
   }).stdout;
