@@ -247,27 +247,32 @@ it('sets what an account takes for the review of letters [D14.179]', async () =>
   expect((await eligo('accounts', 'update', String(account), '--letter-fee', '15.00')).code).toBe(2);
 });
 
-it('sets what an account mails its customers, in both modes or in one [D14.192]', async () => {
+it('sets what an account mails its customers, in both modes or in one [D14.192, D14.327]', async () => {
   const { account } = await json('accounts', 'create', '--name', 'Shop');
   const update = (...options: string[]) => eligo('accounts', 'update', String(account), ...options);
   const set = async (...options: string[]) =>
     (await json('accounts', 'update', String(account), ...options)).notices as unknown;
-  const care = {
-    ...{ merchantName: 'Care & Co', reminderDays: 7, manageUrl: 'https://care.example/account' },
-    mailsInvoices: false,
-  };
-  const all = ['--notice-name', 'Care & Co', '--notice-reminder-days', '7', '--notice-url', care.manageUrl];
-  expect(await set(...all)).toEqual(['test', 'live'].map((mode) => ({ mode, notices: care })));
+  const manageUrl = 'https://care.example/account';
+  const care = { merchantName: 'Care & Co', reminderDays: 7, manageUrl, mailsInvoices: false };
+  const all = ['--notice-name', 'Care & Co', '--notice-reminder-days', '7', '--notice-url', manageUrl];
+  const on = { mailsAuthentications: true };
+  expect(await set(...all)).toEqual(['test', 'live'].map((mode) => ({ mode, notices: care, ...on })));
   expect(await set('--notice-reminder-days', 'none', '--notice-mode', 'live')).toEqual([
-    { mode: 'live', notices: { ...care, reminderDays: null } },
+    { mode: 'live', notices: { ...care, reminderDays: null }, ...on },
   ]);
   expect(await set('--notice-invoices', 'yes', '--notice-mode', 'test')).toEqual([
-    { mode: 'test', notices: { ...care, mailsInvoices: true } },
+    { mode: 'test', notices: { ...care, mailsInvoices: true }, ...on },
   ]);
   expect((await update('--notice-invoices', 'no', '--notice-mode', 'test')).out).toContain(
-    'test mode mails notices as Care & Co, reminders 7 days before, no paid invoices, https://care.example/account',
+    'test mode mails notices as Care & Co, reminders 7 days before, no paid invoices, payments to confirm, https://care.example/account',
   );
-  expect(await set('--notice-name', 'none', '--notice-mode', 'test')).toEqual([{ mode: 'test', notices: null }]);
+  const off = { mode: 'test', notices: null, mailsAuthentications: false };
+  expect(await set('--notice-name', 'none', '--notice-mode', 'test')).toEqual([off]);
+  expect(await set('--notice-authentications', 'yes', '--notice-mode', 'test')).toEqual([{ ...off, ...on }]);
+  expect((await update('--notice-authentications', 'no')).out.slice(-2)).toEqual([
+    'test mode mails no notices',
+    'live mode mails notices as Care & Co, no reminders, no paid invoices, no payments to confirm, https://care.example/account',
+  ]);
   expect((await update('--notice-reminder-days', '7', '--notice-mode', 'test')).code).toBe(1);
   expect((await update('--notice-url', 'http://care.example', '--notice-mode', 'live')).code).toBe(1);
   for (const options of [
@@ -275,6 +280,7 @@ it('sets what an account mails its customers, in both modes or in one [D14.192]'
     ['--notice-name', 'A', '--notice-mode', 'both'],
     ['--notice-reminder-days', 'soon'],
     ['--notice-invoices', 'some'],
+    ['--notice-authentications', 'some'],
   ]) {
     expect((await update(...options)).code).toBe(2);
   }

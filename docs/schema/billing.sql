@@ -4,6 +4,19 @@ grant create, usage on schema billing to eligo_finder;
 
 grant usage on schema billing to eligo_billing;
 
+create table authentication_notices (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  is_mailed boolean not null,
+  updated_at timestamp(3) with time zone default now() not null,
+  constraint authentication_notices_pkey PRIMARY KEY (account_id, test_mode)
+);
+alter table authentication_notices enable row level security;
+alter table authentication_notices force row level security;
+create policy account_scope on authentication_notices for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant delete, insert, select, update on authentication_notices to eligo_billing;
+
 create table backup_agreements (
   account_id text collate "C" not null,
   test_mode boolean not null,
@@ -352,6 +365,7 @@ create table notice_mails (
   failure_code text,
   sent_at timestamp(3) with time zone,
   created_at timestamp(3) with time zone not null,
+  asks_to_confirm boolean default false not null,
   constraint notice_mails_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint one_notice_a_day UNIQUE (account_id, test_mode, invoice_id, failure_day),
   constraint one_notice_for_each_attempt UNIQUE (account_id, test_mode, invoice_id, attempt),
@@ -1340,6 +1354,10 @@ begin
   if tg_op = 'UPDATE' then
     if old.status <> 'pending' then
       raise exception 'mail % is %', old.id, old.status using errcode = 'check_violation', constraint = 'mails_end_once';
+    end if;
+    if old.asks_to_confirm and old.tries <= 30 and new.status = 'dropped' and new.failure_code = 'turned_off' then
+      new.status := 'pending';
+      new.next_try_at := now() + interval '1 minute';
     end if;
     return new;
   end if;

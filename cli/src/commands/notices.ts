@@ -1,4 +1,4 @@
-import { changeNotices, type NoticeChange, type NoticeSettings, noticesAfter } from '@eligo/billing';
+import { changeNotices, type NoticeChange, type Notices, noticesAfter } from '@eligo/billing';
 import type { Database } from '@eligo/postgres';
 import { type Given, UsageError } from '../command.ts';
 
@@ -8,11 +8,14 @@ export const noticeOptions = {
   'notice-reminder-days': { type: 'string' },
   'notice-url': { type: 'string' },
   'notice-invoices': { type: 'string' },
+  'notice-authentications': { type: 'string' },
   'notice-mode': { type: 'string' },
 } as const;
 
-/** What an account mails its customers in a mode; null: nothing. */
-export type NoticesOfMode = { readonly mode: 'test' | 'live'; readonly notices: NoticeSettings | null };
+/** What an account mails its customers in a mode. */
+export interface NoticesOfMode extends Notices {
+  readonly mode: 'test' | 'live';
+}
 
 /** What a command changes of the mails of an account, in both modes unless one is given. */
 export interface NoticeUpdate {
@@ -42,17 +45,18 @@ export async function updateNotices(
 ): Promise<NoticesOfMode[]> {
   const changed: NoticesOfMode[] = [];
   for (const mode of modes) {
-    changed.push({ mode, notices: await changeNotices(billing, { accountId, testMode: mode === 'test' }, change) });
+    changed.push({ mode, ...(await changeNotices(billing, { accountId, testMode: mode === 'test' }, change)) });
   }
   return changed;
 }
 
 /** The settings of a mode on one line. */
-export function noticeLine({ mode, notices }: NoticesOfMode): string {
-  if (notices === null) return `${mode} mode mails no notices`;
+export function noticeLine({ mode, notices, mailsAuthentications }: NoticesOfMode): string {
+  const confirmations = `${mailsAuthentications ? 'payments' : 'no payments'} to confirm`;
+  if (notices === null) return `${mode} mode mails ${mailsAuthentications ? confirmations : 'no notices'}`;
   const { merchantName, reminderDays, manageUrl, mailsInvoices } = notices;
   const reminders = reminderDays === null ? 'no reminders' : `reminders ${reminderDays} days before`;
-  return `${mode} mode mails notices as ${merchantName}, ${reminders}, ${mailsInvoices ? 'paid invoices' : 'no paid invoices'}, ${manageUrl ?? 'no URL'}`;
+  return `${mode} mode mails notices as ${merchantName}, ${reminders}, ${mailsInvoices ? 'paid invoices' : 'no paid invoices'}, ${confirmations}, ${manageUrl ?? 'no URL'}`;
 }
 
 function changeOf(given: Given): NoticeChange {
@@ -65,13 +69,15 @@ function changeOf(given: Given): NoticeChange {
     merchantName: orNone('notice-name'),
     reminderDays: typeof days === 'string' ? Number(days) : days,
     manageUrl: orNone('notice-url'),
-    mailsInvoices: invoicesOf(given.text('notice-invoices')),
+    mailsInvoices: yesOrNo(given, 'notice-invoices'),
+    mailsAuthentications: yesOrNo(given, 'notice-authentications'),
   };
 }
 
-function invoicesOf(text: string | undefined): boolean | undefined {
+function yesOrNo(given: Given, name: keyof typeof noticeOptions): boolean | undefined {
+  const text = given.text(name);
   if (text === undefined || text === 'yes' || text === 'no') return text === undefined ? undefined : text === 'yes';
-  throw new UsageError('--notice-invoices must be yes or no');
+  throw new UsageError(`--${name} must be yes or no`);
 }
 
 function modesOf(text: string | undefined): ('test' | 'live')[] {

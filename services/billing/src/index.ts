@@ -1,8 +1,7 @@
 export { changeBackupAgreement } from './actions/change-backup-agreement.ts';
 export { changeDunning } from './actions/change-dunning.ts';
-export { changeNotices, type NoticeChange, noticesAfter } from './actions/change-notices.ts';
+export { changeNotices, type NoticeChange, type Notices, noticesAfter } from './actions/change-notices.ts';
 export { changeRenewalSpread } from './actions/change-renewal-spread.ts';
 export { eraseReceipts } from './actions/erase-receipts.ts';
 export { areRetryDays, type DunningSettings } from './domain/dunning.ts';
 export { billingService } from './service.ts';
-export type { NoticeSettings } from './store/notice-settings.ts';

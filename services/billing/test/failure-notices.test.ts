@@ -3,6 +3,7 @@ import { type SmtpServer, startSmtpServer } from '@eligo/mail/test-support';
 import type { Scope } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { changeNotices } from '../src/actions/change-notices.ts';
 import { payInvoice } from '../src/actions/pay-invoice.ts';
 import { payInvoiceOnPage } from '../src/actions/pay-invoice-on-page.ts';
 import { voidInvoice } from '../src/actions/void-invoice.ts';
@@ -210,6 +211,56 @@ describe('the mail about a failed payment', () => {
       expect(await notices()).toEqual([{ attempt: 1, status: 'dropped', code }]);
     }
     expect(server.mails).toHaveLength(0);
+  });
+
+  it('asks to confirm a payment to the bank without any setting, once, and with the page; no other failure is mailed then [D14.327]', async () => {
+    scope = someScope();
+    const { invoiceId } = await failing('authentication_required');
+    await failing('insufficient_funds');
+    await charge('01');
+    // As a process of the release before does with a mail of an account without settings.
+    await on.test.admin(
+      "update billing.notice_mails set status = 'dropped', failure_code = 'turned_off', next_try_at = null where account_id = $1",
+      [scope.accountId],
+    );
+    await makeDue();
+    for (let run = 0; run < 2; run++) await mail();
+    expect(server.mails).toHaveLength(1);
+    const { to, subject, text } = read();
+    expect([to, subject]).toEqual(['ann@example.com', '[Test] Confirm your payment']);
+    expect(text).toContain('Your bank asks you to confirm the payment of $30.00 for your subscription.');
+    expect(text).toContain(`https://pay.example/invoice/${await invoiceId()}`);
+    expect(await notices()).toEqual([{ attempt: 1, status: 'sent', code: null }]);
+  });
+
+  it('asks to confirm a payment in the name that the shop has on the receipts of the subscription [D14.327]', async () => {
+    scope = someScope();
+    const { subscriptionId } = await failing('authentication_required');
+    await on.test.admin(
+      `insert into billing.receipts (account_id, test_mode, id, checkout_session_id, subscription_id, email, amount_cents, content, created_at)
+       values ($1, true, $2, $3, $4, 'a@b.example', 1, '{"merchantName": "Care & Co"}', now())`,
+      [scope.accountId, newId('receipt'), newId('checkout_session'), subscriptionId],
+    );
+    await charge('01');
+    await mail();
+    expect(read().subject).toBe('[Test] Confirm your payment to Care & Co');
+  });
+
+  it('asks nobody to confirm a payment where the operator turned that off, with or without a name, before or after the failure [D14.327]', async () => {
+    for (const change of [{ mailsAuthentications: false }, { merchantName: null }]) {
+      scope = someScope();
+      await changeNotices(on.database, scope, change);
+      await failing('authentication_required');
+      await charge('01');
+      expect(await notices()).toEqual([]);
+    }
+    scope = someScope();
+    await failing('authentication_required');
+    await charge('01');
+    await changeNotices(on.database, scope, { merchantName: 'Care', mailsAuthentications: false });
+    await mail();
+    expect(await notices()).toEqual([{ attempt: 1, status: 'dropped', code: 'opted_out' }]);
+    expect(server.mails).toEqual([]);
   });
 
   it('is not made for an account that mails none, nor for what the customer or the partner has charged meanwhile [D14.191]', async () => {

@@ -29,13 +29,14 @@ import { runDue, runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { settleCatalogTasks } from '../src/jobs/settle-catalog-tasks.ts';
 import { openPlaces } from '../src/places.ts';
 import { billingService } from '../src/service.ts';
+import { mailsAuthentications } from '../src/store/authentication-notices.ts';
 import { isBackupAgreed } from '../src/store/backup-agreements.ts';
 import { insertCatalogTask, nextCatalogTaskInMs, postponeCatalogTask } from '../src/store/catalog-tasks.ts';
 import { isErased, lockReceipts } from '../src/store/erased-sessions.ts';
 import { noteUpdatedCard } from '../src/store/invoice-charges.ts';
 import { findInvoiceNumber, loadProratedParts } from '../src/store/invoice-statements.ts';
 import { findInvoices, listInvoices } from '../src/store/invoices.ts';
-import { hasLaterNotice, noticeMails } from '../src/store/notice-mails.ts';
+import { findNotice, noticeMails } from '../src/store/notice-mails.ts';
 import { findNoticeSettings } from '../src/store/notice-settings.ts';
 import { addMail, giveUpMails, receiptMails } from '../src/store/receipt-mails.ts';
 import {
@@ -46,6 +47,7 @@ import {
   keepDocuments,
   lastRefundedCents,
   listReceipts,
+  nameOnReceipts,
   refundReceiptsSince,
 } from '../src/store/receipts.ts';
 import { findSubscriptionMail, subscriptionMails } from '../src/store/subscription-mails.ts';
@@ -168,6 +170,7 @@ async function runReceipts({ database, context }: Fixture): Promise<void> {
   const receiptId = seededId('frcpt', 1);
   await findReceipt(database, scope, receiptId);
   await findReceiptOfSession(database, scope, seededId('fcs', 1));
+  await nameOnReceipts(database, scope, seededId('fsub', 1));
   await lastRefundedCents(database, scope, seededId('fre', 2));
   await withTx(database, scope, async (tx) => {
     await insertReceipt(tx, scope, {
@@ -211,7 +214,8 @@ async function runNotices(on: Fixture): Promise<void> {
   );
   const [first] = found;
   if (first === undefined || found.length > 2) throw new Error(`There are ${found.length} notices`);
-  await hasLaterNotice(database, scope, first.id);
+  await findNotice(database, scope, first.id);
+  await mailsAuthentications(database, scope);
   await findNoticeSettings(database, scope);
   await withTx(database, scope, async (tx) => {
     const claimed = await noticeMails.claim(tx, scope, 1_000);

@@ -1,41 +1,68 @@
 import { Failure } from '@eligo/failures';
 import { type Database, type Db, type Scope, withTx } from '@eligo/postgres';
 import {
+  mailsAuthentications as findMailsAuthentications,
+  saveMailsAuthentications,
+} from '../store/authentication-notices.ts';
+import {
   findNoticeSettings,
   type NoticeSettings,
   removeNoticeSettings,
   saveNoticeSettings,
 } from '../store/notice-settings.ts';
 
-/** What an operator changes; what is undefined stays. A null name turns all mails off. */
+/** What an operator changes; what is undefined stays. A null name turns all mails off, and a name turns those on that ask to confirm a payment. */
 export interface NoticeChange {
   readonly merchantName?: string | null | undefined;
   readonly reminderDays?: number | null | undefined;
   readonly manageUrl?: string | null | undefined;
   readonly mailsInvoices?: boolean | undefined;
+  readonly mailsAuthentications?: boolean | undefined;
+}
+
+/** What an account and mode mails its customers. */
+export interface Notices {
+  /** Null: nothing beside mails that ask to confirm a payment. */
+  readonly notices: NoticeSettings | null;
+  /** Whether customers are mailed to confirm a payment to their bank. */
+  readonly mailsAuthentications: boolean;
 }
 
 /**
- * Changes what an account and mode mails its customers, and returns the settings; null: nothing is mailed. Reminders begin with the name of the shop: a 422 says so, and what
+ * Changes what an account and mode mails its customers, and returns what it mails now. Reminders begin with the name of the shop: a 422 says so, and what
  * is wrong with a value.
  */
-export async function changeNotices(
-  database: Database,
-  scope: Scope,
-  change: NoticeChange,
-): Promise<NoticeSettings | null> {
+export async function changeNotices(database: Database, scope: Scope, change: NoticeChange): Promise<Notices> {
   return withTx(database, scope, async (tx) => {
-    const settings = await noticesAfter(tx, scope, change);
-    if (settings === null) await removeNoticeSettings(tx, scope);
-    else await saveNoticeSettings(tx, scope, settings);
-    return settings;
+    const after = await noticesAfter(tx, scope, change);
+    if (after.notices === null) await removeNoticeSettings(tx, scope);
+    else await saveNoticeSettings(tx, scope, after.notices);
+    await saveMailsAuthentications(tx, scope, after.mailsAuthentications);
+    return after;
   });
 }
 
 /** What a change would make of the settings, and the same 422; changes nothing. */
-export async function noticesAfter(db: Db, scope: Scope, change: NoticeChange): Promise<NoticeSettings | null> {
-  if (change.merchantName === null) return null;
+export async function noticesAfter(
+  db: Db,
+  scope: Scope,
+  { mailsAuthentications, ...change }: NoticeChange,
+): Promise<Notices> {
   const before = await findNoticeSettings(db, scope);
+  return {
+    notices: settingsAfter(before, change),
+    mailsAuthentications:
+      mailsAuthentications ??
+      (change.merchantName === undefined ? await findMailsAuthentications(db, scope) : change.merchantName !== null),
+  };
+}
+
+function settingsAfter(
+  before: NoticeSettings | undefined,
+  change: Omit<NoticeChange, 'mailsAuthentications'>,
+): NoticeSettings | null {
+  if (change.merchantName === null) return null;
+  if (before === undefined && Object.values(change).every((value) => value === undefined)) return null;
   const merchantName = change.merchantName?.trim() ?? before?.merchantName;
   if (merchantName === undefined) throw Failure.invalid(['notice_name'], 'missing', 'Give the name of the shop first');
   return {

@@ -5,12 +5,14 @@ import { afterFailure, failureReason } from '../domain/failure-notice.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import { amountsLeft } from '../domain/payment-shares.ts';
 import type { Subscription } from '../domain/subscription.ts';
+import { mailsAuthentications } from '../store/authentication-notices.ts';
 import { findDunning } from '../store/dunning-settings.ts';
 import { loadInvoiceCharges } from '../store/invoice-charges.ts';
 import { findInvoice } from '../store/invoices.ts';
 import type { ClaimedMail } from '../store/mail-queue.ts';
-import { hasLaterNotice, noticeMails } from '../store/notice-mails.ts';
+import { findNotice, noticeMails } from '../store/notice-mails.ts';
 import { findNoticeSettings } from '../store/notice-settings.ts';
+import { nameOnReceipts } from '../store/receipts.ts';
 import { findSubscription } from '../store/subscriptions.ts';
 import { emailOf } from './payer.ts';
 import { isPayableOnPage } from './read-invoice-page.ts';
@@ -24,22 +26,29 @@ export const noticeMail: MailKind = {
   queue: noticeMails,
   async compose(context: Context, scope, mail: ClaimedMail) {
     const { database } = context;
-    const settings = await findNoticeSettings(database, scope);
-    if (settings === undefined) return dropped('turned_off');
-    if (await hasLaterNotice(database, scope, mail.id)) return dropped('superseded');
+    const kept = await findNotice(database, scope, mail.id);
+    if (kept?.hasLater) return dropped('superseded');
     // Before the invoice: once a payment has ended, the invoice read after it has the outcome.
     const charges = await loadInvoiceCharges(database, scope, mail.subjectId);
     const owed = await findOwed(context, scope, mail.subjectId);
     if (owed === undefined) return dropped('not_owed');
     const { invoice, subscription, pageUrl } = owed;
+    const reason = failureReason(invoice);
+    const settings = await findNoticeSettings(database, scope);
+    if (reason === 'authentication') {
+      if (!(await mailsAuthentications(database, scope))) return dropped('opted_out');
+    } else if (settings === undefined) {
+      // One that asked to confirm a payment, which has failed for another reason since then.
+      return dropped(kept?.asksToConfirm ? 'changed' : 'turned_off');
+    }
     if (charges.some(({ status }) => status === 'pending') || isChargedNow(context, subscription)) {
       return { kind: 'postponed', code: 'payment_in_flight' };
     }
     const to = await emailOf(context, scope, subscription.customerId);
     if (to === undefined) return dropped('no_address');
     const notice = {
-      ...{ merchantName: settings.merchantName, pageUrl, testMode: scope.testMode },
-      reason: failureReason(invoice),
+      merchantName: settings?.merchantName ?? (await nameOnReceipts(database, scope, subscription.id)) ?? null,
+      ...{ pageUrl, testMode: scope.testMode, reason },
       dueCents: amountsLeft(invoice, charges).leftCents,
       next: afterFailure(subscription, invoice, await findDunning(database, scope)),
     };

@@ -9,7 +9,7 @@ export function failureNoticeSubject({ reason, merchantName, testMode }: Failure
 
 /** Its body: why the payment failed, what happens next, and where to pay. */
 export function failureNoticeHtml({ merchantName, reason, dueCents, pageUrl, next, testMode }: FailureNotice): string {
-  const payment = `the payment of ${dollars(dueCents)} for your subscription at ${merchantName}`;
+  const payment = `the payment of ${dollars(dueCents)} for your subscription${merchantName === null ? '' : ` at ${merchantName}`}`;
   return mailHtml({
     ...{ title: titleOf(reason, merchantName), testMode, url: pageUrl },
     texts: [why[reason](payment), `${whatNext(next)} ${toDo[reason]}`],
@@ -17,10 +17,9 @@ export function failureNoticeHtml({ merchantName, reason, dueCents, pageUrl, nex
   });
 }
 
-function titleOf(reason: FailureReason, merchantName: string): string {
-  return reason === 'authentication'
-    ? `Confirm your payment to ${merchantName}`
-    : `Your payment to ${merchantName} failed`;
+function titleOf(reason: FailureReason, merchantName: string | null): string {
+  const payment = merchantName === null ? 'your payment' : `your payment to ${merchantName}`;
+  return reason === 'authentication' ? `Confirm ${payment}` : `${payment.replace('your', 'Your')} failed`;
 }
 
 const why: Readonly<Record<FailureReason, (payment: string) => string>> = {

@@ -5,7 +5,8 @@ import type { Subscription } from './subscription.ts';
 
 /** What a mail about a failed payment says. It names nothing that was bought. */
 export interface FailureNotice {
-  readonly merchantName: string;
+  /** Null where the name of the shop is not known here: its page has it. */
+  readonly merchantName: string | null;
   readonly reason: FailureReason;
   readonly dueCents: Cents;
   readonly pageUrl: string;

@@ -4,7 +4,10 @@ import { mailQueue } from './mail-queue.ts';
 /** The mails about failed payments. */
 export const noticeMails = mailQueue('notice', 'invoice_id');
 
-/** Adds the mail about a failed attempt, due now. Returns false, and adds nothing, if the account mails none, or for an attempt or a day that had its mail. */
+/**
+ * Adds the mail about a failed attempt, due now. Returns false, and adds nothing, if the account mails none, or for an attempt or a day that had its mail. One that asks to
+ * confirm the payment to the bank is mailed unless the account turned that off; another one only by an account with notice settings.
+ */
 export async function addNotice(
   tx: Tx,
   scope: Scope,
@@ -13,27 +16,38 @@ export async function addNotice(
     readonly invoiceId: string;
     readonly attempt: number;
     readonly failureDay: number;
+    readonly asksToConfirm: boolean;
     readonly at: Date;
   },
 ): Promise<boolean> {
-  const { id, invoiceId, attempt, failureDay, at } = mail;
-  return (await tx.execute(insert, scope, [id, invoiceId, attempt, failureDay, at])) === 1;
+  const { id, invoiceId, attempt, failureDay, at, asksToConfirm } = mail;
+  return (await tx.execute(insert, scope, [id, invoiceId, attempt, failureDay, at, asksToConfirm])) === 1;
 }
 
-/** Whether the invoice of a mail has a mail about a later attempt. */
-export async function hasLaterNotice(db: Db, scope: Scope, id: string): Promise<boolean> {
-  return (await db.row(later, scope, [id])) !== undefined;
+/** What is known of a mail beside its queue. */
+export interface Notice {
+  readonly asksToConfirm: boolean;
+  /** Whether its invoice has a mail about a later attempt. */
+  readonly hasLater: boolean;
+}
+
+export async function findNotice(db: Db, scope: Scope, id: string): Promise<Notice | undefined> {
+  const row = await db.row(select, scope, [id]);
+  return row && { asksToConfirm: row.asks_to_confirm, hasLater: row.has_later };
 }
 
 const insert = scoped(
   'notice_mails.insert',
-  `insert into notice_mails (account_id, test_mode, id, invoice_id, attempt, failure_day, status, next_try_at, created_at)
-   select $1, $2, $3, $4, $5, $6, 'pending', now(), $7 from notice_settings where account_id = $1 and test_mode = $2
+  `insert into notice_mails (account_id, test_mode, id, invoice_id, attempt, failure_day, status, next_try_at, created_at, asks_to_confirm)
+   select $1, $2, $3, $4, $5, $6, 'pending', now(), $7, $8
+    where case when $8::boolean
+      then not exists (select from authentication_notices where account_id = $1 and test_mode = $2 and not is_mailed)
+      else exists (select from notice_settings where account_id = $1 and test_mode = $2) end
    on conflict do nothing`,
 );
-const later = scoped<{ found: true }>(
-  'notice_mails.later',
-  `select true as found from notice_mails m
-     join notice_mails later on later.account_id = $1 and later.test_mode = $2 and later.invoice_id = m.invoice_id and later.attempt > m.attempt
-   where m.account_id = $1 and m.test_mode = $2 and m.id = $3 limit 1`,
+const select = scoped<{ asks_to_confirm: boolean; has_later: boolean }>(
+  'notice_mails.find',
+  `select m.asks_to_confirm, exists (select from notice_mails later where later.account_id = $1 and later.test_mode = $2
+       and later.invoice_id = m.invoice_id and later.attempt > m.attempt) as has_later
+     from notice_mails m where m.account_id = $1 and m.test_mode = $2 and m.id = $3`,
 );

@@ -57,6 +57,11 @@ export async function lastRefundedCents(db: Db, scope: Scope, refundId: string):
   return row && centsFromInt64(row.amount_cents);
 }
 
+/** The name of the shop on a receipt of a subscription; undefined where none was issued. */
+export async function nameOnReceipts(db: Db, scope: Scope, subscriptionId: string): Promise<string | undefined> {
+  return (await db.row(selectName, scope, [subscriptionId]))?.name ?? undefined;
+}
+
 /** When this installation began to issue receipts of refunds. */
 export async function refundReceiptsSince(db: Db): Promise<Date | undefined> {
   return (await db.row(selectSince, null))?.applied_at;
@@ -133,6 +138,12 @@ const selectOfSession = scoped<{ id: string }>(
   'receipts.of_session',
   `select id from receipts where account_id = $1 and test_mode = $2 and checkout_session_id = $3 and refund_id is null
      and email not in ('${erasedEmail}', '${noEmail}')`,
+);
+
+const selectName = scoped<{ name: string | null }>(
+  'receipts.name_of_shop',
+  `select nullif(content ->> 'merchantName', '') as name from receipts
+   where account_id = $1 and test_mode = $2 and subscription_id = $3 order by id desc limit 1`,
 );
 
 const selectLastOfRefund = scoped<{ amount_cents: bigint }>(
