@@ -45,6 +45,14 @@ export function adminDatabaseUrl(): string {
   return variable('DATABASE_URL') ?? runningStack().file.postgres;
 }
 
+/** Where mails are kept as files: ELIGO_MAIL_FOLDER; without DATABASE_URL, the running stack's folder. Undefined where DATABASE_URL alone is set. */
+export function mailFolder(): string | undefined {
+  const given = variable('ELIGO_MAIL_FOLDER');
+  if (given || variable('DATABASE_URL')) return given;
+  const { home, file } = runningStack();
+  return (file.mail_folder ?? home.mail) || undefined;
+}
+
 /** NATS_URL, for a user who may delete streams, or the running stack's. */
 export function natsPlace(): { url: string; tlsFolder: string | undefined } {
   return { url: variable('NATS_URL') ?? runningStack().file.nats, tlsFolder: variable('ELIGO_NATS_TLS_FOLDER') };

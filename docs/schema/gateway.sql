@@ -372,6 +372,10 @@ AS $function$
 declare
   parts record;
 begin
+  if old.state = 'stored' and new.filename = 'erased' and new.expires_at <= old.expires_at
+     and to_jsonb(new) - 'filename' - 'expires_at' = to_jsonb(old) - 'filename' - 'expires_at' then
+    return new;
+  end if;
   if old.state <> 'receiving' or new.state <> 'stored' then
     raise exception 'file % is %', old.id, old.state using errcode = 'check_violation', constraint = 'files_are_stored_once';
   end if;

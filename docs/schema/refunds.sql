@@ -137,9 +137,23 @@ CREATE INDEX disputes_by_session ON refunds.disputes USING btree (account_id, te
 CREATE INDEX disputes_due ON refunds.disputes USING btree (next_check_at) WHERE (next_check_at IS NOT NULL);
 CREATE INDEX disputes_listed ON refunds.disputes USING btree (account_id, test_mode, id) WHERE (charge_id IS NOT NULL);
 CREATE UNIQUE INDEX one_dispute_for_each_of_the_processor ON refunds.disputes USING btree (account_id, test_mode, processor, processor_dispute_id);
+CREATE TRIGGER drop_erased_evidence BEFORE INSERT OR UPDATE ON refunds.disputes FOR EACH ROW WHEN (((new.evidence <> '{}'::jsonb) AND (new.payment_intent_id IS NOT NULL))) EXECUTE FUNCTION drop_erased_evidence();
 CREATE TRIGGER guard_dispute BEFORE INSERT OR UPDATE ON refunds.disputes FOR EACH ROW EXECUTE FUNCTION guard_dispute();
 grant insert, select, update on disputes to eligo_refunds;
 grant select on disputes to eligo_finder;
+
+create table erased_intents (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  payment_intent_id text collate "C" not null,
+  erased_at timestamp(3) with time zone default now() not null,
+  constraint erased_intents_pkey PRIMARY KEY (account_id, test_mode, payment_intent_id)
+);
+alter table erased_intents enable row level security;
+alter table erased_intents force row level security;
+create policy own_rows on erased_intents for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant select on erased_intents to eligo_refunds;
 
 create table event_lists (
   account_id text collate "C" not null,
@@ -197,6 +211,7 @@ create policy finder_reads on evidence_files for select to eligo_finder
 create policy own_rows on evidence_files for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE UNIQUE INDEX evidence_files_at_the_processor ON refunds.evidence_files USING btree (account_id, test_mode, dispute_id, processor_file_id) WHERE (processor_file_id IS NOT NULL);
+CREATE INDEX evidence_files_by_file ON refunds.evidence_files USING btree (account_id, test_mode, file_id);
 CREATE INDEX evidence_files_to_clear ON refunds.evidence_files USING btree (content_until) WHERE (content_until IS NOT NULL);
 CREATE TRIGGER guard_evidence_file BEFORE UPDATE ON refunds.evidence_files FOR EACH ROW EXECUTE FUNCTION guard_evidence_file();
 CREATE TRIGGER guard_new_evidence_file BEFORE INSERT ON refunds.evidence_files FOR EACH ROW EXECUTE FUNCTION guard_new_evidence_file();
@@ -995,6 +1010,22 @@ begin
 end $function$;
 alter function check_suspense_move() owner to eligo_owner;
 grant execute on function check_suspense_move() to eligo_refunds;
+
+CREATE OR REPLACE FUNCTION refunds.drop_erased_evidence()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_advisory_xact_lock_shared(
+    hashtextextended('refunds.evidence:' || new.account_id || ':' || new.test_mode || ':' || new.payment_intent_id, 0));
+  if exists (select from refunds.erased_intents e where e.account_id = new.account_id and e.test_mode = new.test_mode
+               and e.payment_intent_id = new.payment_intent_id) then
+    new.evidence := '{}';
+  end if;
+  return new;
+end $function$;
+alter function drop_erased_evidence() owner to eligo_owner;
+grant execute on function drop_erased_evidence() to eligo_refunds;
 
 CREATE OR REPLACE FUNCTION refunds.due_disputes(most integer)
  RETURNS TABLE(account_id text, test_mode boolean, id text)

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { paddedPdf } from '@eligo/pdf/padded-pdf';
 import { textOfPdf } from '@eligo/pdf/test-support';
+import { repositoryRoot } from '@eligo/stack';
 import { type Api, type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { booksAgree, stopWithBooks } from '../src/books.ts';
@@ -74,11 +76,8 @@ describe('a shop with the feature receipts', () => {
       '$117.73',
     ])
       expect(html).toContain(fact);
-    const folder = join(eligo.home.root, 'mail');
-    const files = existsSync(folder) ? readdirSync(folder) : [];
-    const mails = files.map((name) => readFileSync(join(folder, name), 'utf8'));
+    const mails = mailsTo('ada@example.com');
     expect(mails.filter((mail) => mail.includes(text(receipt, 'receipt_id')))).toHaveLength(1);
-    expect(mails[0]).toContain('To: ada@example.com');
   });
 
   it('has its shopper mailed what was refunded to which card, and a correction once a bank returns it [D14.169]', async () => {
@@ -241,7 +240,7 @@ it('a shopper of whom no address is known has a receipt for the shop to pass on,
 });
 
 describe('a person who is erased by the operator', () => {
-  it('is named by no row that stays, and by no document; books, decisions and evidence stay [D14.143]', async () => {
+  it('is named by no row that stays, and by no document, file or kept mail; books and decisions stay [D14.143, D14.326]', async () => {
     const secret = `Zelda${randomUUID().slice(0, 8)}`;
     const email = `${secret.toLowerCase()}@example.com`;
     const address = { line1: secret, city: 'Austin', state: 'TX', postal_code: '78701', country: 'US' };
@@ -276,14 +275,34 @@ describe('a person who is erased by the operator', () => {
     });
     const ofRefund = await receiptOf(session);
     expect(await htmlOf(ofRefund)).toContain(secret);
-    expect(await tablesWith(secret)).toEqual(['billing.receipts', 'checkout.customers', 'checkout.sessions']);
+    const { dispute, file } = await disputeOf(session, secret);
+    expect(await tablesWith(secret)).toEqual(
+      expect.arrayContaining([
+        ...['billing.receipts', 'checkout.customers', 'checkout.sessions', 'gateway.file_parts', 'gateway.files'],
+        ...['refunds.disputes', 'checkout.outbox', 'webhooks.events'],
+      ]),
+    );
+    expect(mailsTo(email)).toHaveLength(2);
 
     const account = text(await rowOf('select account_id from checkout.sessions where id = $1', session), 'account_id');
     const erase = () =>
-      runCli(eligo, ['customers', 'erase', customer, '--account', account, '--mode', 'test', '--by', 'R-1']);
+      runCli(eligo, ['customers', 'erase', customer, '--account', account, '--mode', 'test', '--by', 'R-1'], {
+        ELIGO_MAIL_FOLDER: mailFolder(),
+      });
     const counts = { customer_id: customer, sessions: 1, payment_methods: 1 };
-    expect(await erase()).toEqual({ ...counts, receipts: 2, letter_answers: 1 });
-    expect(await tablesWith(secret)).toEqual([]);
+    const elsewhere = { receipts: 2, letter_answers: 1, disputes: 1, files: 1, mails: 2 };
+    expect(await erase()).toEqual({ ...counts, ...elsewhere });
+    const expiring = copiesThatExpire();
+    expect((await tablesWith(secret)).filter((table) => !expiring.includes(table))).toEqual([]);
+    expect(mailsTo(email)).toEqual([]);
+    expect((await api.get(`/v1/files/${file}`)).status).toBe(404);
+    // The processor keeps the evidence. Each look reads it, and none stores it.
+    const metadata = { order: '1042' };
+    await api.ok('POST', `/v1/disputes/${dispute}`, { body: { dispute: { evidence: {}, submit: true, metadata } } });
+    expect(await api.ok('GET', `/v1/disputes/${dispute}`)).toMatchObject({
+      dispute: { status: 'under_review', evidence: {}, evidence_details: { has_evidence: true }, metadata },
+    });
+    expect(await tablesWith(secret)).not.toContain('refunds.disputes');
     for (const one of [receipt, ofRefund]) expect(await htmlOf(one)).not.toContain(secret);
     expect(await htmlOf(receipt)).toContain('Massage gun');
     expect(await api.ok('GET', `/v1/letters/${letter}`)).toMatchObject({ letter: { status: 'approved', customer } });
@@ -297,7 +316,8 @@ describe('a person who is erased by the operator', () => {
       },
     });
     expect((await api.get(`/v1/customers/${customer}`)).status).toBe(404);
-    expect(await erase()).toEqual({ ...counts, receipts: 0, letter_answers: 0 });
+    // The metadata that the partner wrote after the first run.
+    expect(await erase()).toEqual({ ...counts, receipts: 0, letter_answers: 0, disputes: 1, files: 0, mails: 0 });
     expect(
       await rowOf(
         'select count(*)::int as runs, count(finished_at)::int as finished from checkout.erasures where customer_id = $1',
@@ -320,19 +340,59 @@ async function rowOf(sql: string, value: string): Promise<Json> {
   return row ?? expect.fail('no row');
 }
 
-// Copies in events and stored responses expire (docs/data-map.md).
+/** A dispute of a session's charge, whose evidence names the shopper in a text and in a file. */
+async function disputeOf(session: string, secret: string): Promise<{ dispute: string; file: string }> {
+  const intent = 'select latest_charge_id as charge from checkout.payment_intents where session_id = $1';
+  const charge = text(await rowOf(intent, session), 'charge');
+  const disputed = await api.ok('POST', '/v1/test_helpers/disputes', { body: { dispute: { charge } } });
+  const dispute = text(record(disputed, 'dispute'), 'dispute_id');
+  const form = new FormData();
+  form.set('purpose', 'dispute_evidence');
+  form.set('file', new File([Buffer.concat([paddedPdf(1_000), Buffer.from(`% ${secret}`)])], `${secret}.pdf`));
+  const headers = { authorization: `Bearer ${api.key}` };
+  const uploaded = await fetch(`${api.url}/v1/files`, { method: 'POST', headers, body: form });
+  const file = text(record((await uploaded.json()) as Json, 'file'), 'file_id');
+  const evidence = { customer_name: secret, billing_address: `1 ${secret} Way`, receipt: file };
+  await api.ok('POST', `/v1/disputes/${dispute}`, {
+    ...{ body: { dispute: { evidence, metadata: { note: secret } } }, idempotencyKey: randomUUID() },
+  });
+  return { dispute, file };
+}
+
+/** The tables in which a row names it, in a text or in bytes. */
 async function tablesWith(secret: string): Promise<string[]> {
-  const tables = await eligo.database.admin<{ name: string }>(
-    `select c.oid::regclass::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-      where c.relkind in ('r', 'p') and n.nspname in ('billing', 'catalog', 'checkout', 'gateway', 'refunds', 'webhooks')
-        and c.relname not in ('outbox', 'idempotency_keys') and (n.nspname, c.relname) <> ('webhooks', 'events')`,
+  const tables = await eligo.database.admin<{ name: string; bytes: string[] }>(
+    `select c.oid::regclass::text as name, array(select a.attname::text from pg_attribute a
+        where a.attrelid = c.oid and a.atttypid = 'bytea'::regtype and not a.attisdropped) as bytes
+       from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where c.relkind in ('r', 'p') and n.nspname in ('billing', 'catalog', 'checkout', 'gateway', 'refunds', 'webhooks')`,
   );
   const found: string[] = [];
-  for (const { name } of tables) {
-    const rows = await eligo.database.admin(`select 1 from ${name} r where r::text ilike '%' || $1 || '%' limit 1`, [
-      secret,
-    ]);
+  for (const { name, bytes } of tables) {
+    const inBytes = bytes.map((column) => `or position(convert_to($1, 'UTF8') in r.${column}) > 0`).join(' ');
+    const rows = await eligo.database.admin(
+      `select 1 from ${name} r where r::text ilike '%' || $1 || '%' ${inBytes} limit 1`,
+      [secret],
+    );
     if (rows.length > 0) found.push(name);
   }
   return found.sort();
+}
+
+// docs/data-map.md says of each why it stays, and when it is deleted.
+function copiesThatExpire(): string[] {
+  const page = readFileSync(join(repositoryRoot, 'docs/data-map.md'), 'utf8');
+  const rows = [...page.matchAll(/^\| ([^|]*) \| [^|]* \| deleted after \d+ days \|$/gm)];
+  return rows.flatMap(([, tables = '']) => [...tables.matchAll(/`(\w+\.\w+)`/g)].map(([, table = '']) => table));
+}
+
+function mailFolder(): string {
+  return join(eligo.home.root, 'mail');
+}
+
+/** The mails to an address that are kept as files. */
+function mailsTo(address: string): string[] {
+  const files = existsSync(mailFolder()) ? readdirSync(mailFolder()) : [];
+  const mails = files.map((name) => readFileSync(join(mailFolder(), name), 'utf8'));
+  return mails.filter((mail) => mail.includes(`To: ${address}`));
 }

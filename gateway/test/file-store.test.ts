@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { readGatewaySettings } from '../src/config.ts';
 import { type ContentStores, contentStores } from '../src/files/content-stores.ts';
 import { deleteExpiredFiles } from '../src/files/delete-expired-files.ts';
+import { eraseFiles } from '../src/files/erase-files.ts';
 import { giveEvidence } from '../src/files/give-evidence.ts';
 import { postgresContent } from '../src/files/postgres-content.ts';
 import { s3Content } from '../src/files/s3-content.ts';
@@ -93,6 +94,32 @@ describe('a file in an object store', () => {
     expect(objectsOf(id)).toEqual([]);
     expect(await rows('select 1 from gateway.files where id = $1', [id])).toEqual([]);
     expect((await download(id)).status).toBe(404);
+  });
+
+  test('is found by no read once it is erased, has lost its name, and is deleted by the job; one in Postgres is deleted at once [D14.326]', async () => {
+    const [{ id }, inPostgres, kept] = [
+      await upload(pdf(100)),
+      await upload(pdf(100), stack.url),
+      await upload(pdf(100)),
+    ];
+    const operator = stack.databases.open('gateway', { url: stack.databases.adminUrl, max: 1 });
+    const scope = { accountId: stack.accountId, testMode: true };
+    const named = [id, inPostgres.id];
+    expect(await eraseFiles(operator, { ...scope, testMode: false }, named)).toBe(0);
+    expect(await eraseFiles(operator, scope, named)).toBe(2);
+    expect(await eraseFiles(operator, scope, named)).toBe(0);
+    await operator.close();
+    expect((await download(id)).status).toBe(404);
+    expect(await rows('select id, filename from gateway.files where id = any($1)', [named])).toEqual([
+      { id, filename: 'erased' },
+    ]);
+    await deleteExpired();
+    expect(objectsOf(id)).toEqual([]);
+    expect(await rows('select 1 from gateway.files where id = $1', [id])).toEqual([]);
+    expect((await download(kept.id)).status).toBe(200);
+    await expect(
+      rows(`update gateway.files set filename = 'erased', size_bytes = 1 where id = $1`, [kept.id]),
+    ).rejects.toMatchObject({ constraint: 'files_are_stored_once' });
   });
 
   test('that an upload left behind is deleted, whether the upload failed or the process stopped [D14.255]', async () => {

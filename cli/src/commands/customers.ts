@@ -1,8 +1,11 @@
-import { eraseReceipts } from '@eligo/billing';
+import { eraseKeptMails, eraseReceipts } from '@eligo/billing';
 import { type Erasure, eraseCustomer } from '@eligo/checkout';
+import { eraseFiles } from '@eligo/gateway/files';
+import type { Database, Scope } from '@eligo/postgres';
+import { eraseDisputes } from '@eligo/refunds';
 import { isId, systemClock } from '@eligo/values';
 import { type Command, type Given, UsageError } from '../command.ts';
-import { withEverything } from '../connect.ts';
+import { mailFolder, withEverything } from '../connect.ts';
 
 /** The persons who buy. */
 export const customerCommands: readonly Command[] = [
@@ -10,7 +13,7 @@ export const customerCommands: readonly Command[] = [
     name: 'customers erase',
     usage: 'CUSTOMER_ID --account ACCOUNT --mode live|test --by WHO',
     summary:
-      'Deletes a customer and erases what names the person. Amounts, decisions and identifiers stay. Safe to stop and repeat; each run is recorded. Uses DATABASE_URL, or the running stack.',
+      'Deletes a customer and erases what names the person, evidence of disputes with its files included. Amounts, decisions and identifiers stay. Safe to stop and repeat; each run is recorded. Uses DATABASE_URL, or the running stack. Mails that ELIGO_MAIL_FOLDER, or the running stack, keeps as files are deleted.',
     options: { account: { type: 'string' }, mode: { type: 'string' }, by: { type: 'string' } },
     words: ['CUSTOMER_ID'],
     async run(given) {
@@ -22,34 +25,62 @@ export const customerCommands: readonly Command[] = [
       const scope = { accountId, testMode: modeOf(given) === 'test' };
       const requestedBy = given.needed('by').trim();
       if (requestedBy === '') throw new UsageError('--by must say who asks for it');
-      const { receipts, ...erased } = await erase(scope, { customerId, requestedBy });
-      const { sessions, letters, paymentMethods } = erased;
+      const { sessions, letters, paymentMethods, ...elsewhere } = await erase(scope, { customerId, requestedBy });
+      const { receipts, disputes, files, mails } = elsewhere;
       return {
-        json: { customer_id: customerId, sessions, receipts, letter_answers: letters, payment_methods: paymentMethods },
+        json: {
+          ...{ customer_id: customerId, sessions, receipts, letter_answers: letters, payment_methods: paymentMethods },
+          ...{ disputes, files, mails },
+        },
         lines: [
           `${customerId} erased`,
           `${sessions} sessions, ${receipts} receipts, answers for ${letters} letters, ${paymentMethods} payment methods`,
+          `evidence of ${disputes} disputes, ${files} files, ${mails} kept mails`,
         ],
       };
     },
   },
 ];
 
-// Receipts are erased with the page of sessions that they are of: a run that is stopped in between does both again.
-async function erase(
-  scope: { readonly accountId: string; readonly testMode: boolean },
+/** What was erased beside the records of checkout. */
+interface ErasedElsewhere {
+  readonly receipts: number;
+  readonly disputes: number;
+  readonly files: number;
+  readonly mails: number;
+}
+
+function erase(
+  scope: Scope,
   request: { readonly customerId: string; readonly requestedBy: string },
-): Promise<Erasure & { receipts: number }> {
-  let receipts = 0;
-  const erased = await withEverything('billing', (billing) =>
-    withEverything('checkout', (database) => {
-      const eraseElsewhere = async (sessionIds: readonly string[]) => {
-        receipts += await eraseReceipts(billing, scope, sessionIds);
-      };
-      return eraseCustomer({ database, clock: systemClock, eraseElsewhere }, scope, request);
-    }),
+): Promise<Erasure & ErasedElsewhere> {
+  return withEverything('gateway', (gateway) =>
+    withEverything('refunds', (refunds) =>
+      withEverything('billing', (billing) =>
+        withEverything('checkout', (checkout) => eraseIn({ gateway, refunds, billing, checkout }, scope, request)),
+      ),
+    ),
   );
-  return { ...erased, receipts };
+}
+
+// What others keep is erased with the page of sessions or payment intents that it is of: a run that is stopped in between does both again.
+async function eraseIn(
+  { gateway, refunds, billing, checkout }: Readonly<Record<'gateway' | 'refunds' | 'billing' | 'checkout', Database>>,
+  scope: Scope,
+  request: { readonly customerId: string; readonly requestedBy: string },
+): Promise<Erasure & ErasedElsewhere> {
+  const folder = mailFolder();
+  let [receipts, disputes, files] = [0, 0, 0];
+  const eraseElsewhere = async (sessionIds: readonly string[], paymentIntentIds: readonly string[]) => {
+    receipts += await eraseReceipts(billing, scope, sessionIds);
+    const erased = await eraseDisputes(refunds, scope, paymentIntentIds);
+    files += await eraseFiles(gateway, scope, erased.fileIds);
+    disputes += erased.disputes;
+  };
+  const erased = await eraseCustomer({ database: checkout, clock: systemClock, eraseElsewhere }, scope, request);
+  const { customerId } = request;
+  const mails = folder === undefined ? 0 : await eraseKeptMails(billing, scope, { customerId, folder });
+  return { ...erased, receipts, disputes, files, mails };
 }
 
 function modeOf(given: Given): 'live' | 'test' {

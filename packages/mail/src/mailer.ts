@@ -1,6 +1,5 @@
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { SentMessageInfo, Transporter } from 'nodemailer';
+import { keepMail } from './kept-mails.ts';
 import type { MailSettings } from './mail-settings.ts';
 
 /** One mail. */
@@ -56,7 +55,7 @@ export function openMailer({ smtpUrl, folder, from }: MailSettings): Mailer {
       };
       try {
         const info = await sender.sendMail(message);
-        if (smtpUrl === undefined && folder !== undefined) keep(folder, id, info.message as Buffer);
+        if (smtpUrl === undefined && folder !== undefined) keepMail(folder, id, info.message as Buffer);
         return { kind: 'sent' };
       } catch (error) {
         return outcomeOf(error);
@@ -88,14 +87,6 @@ async function openTransport(smtpUrl: string | undefined): Promise<Transporter<S
     disableFileAccess: true,
     disableUrlAccess: true,
   }) as Transporter<SentMessageInfo>;
-}
-
-// Written whole or not at all.
-function keep(folder: string, id: string, message: Buffer): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const file = join(folder, `${id}.eml`);
-  writeFileSync(`${file}.part`, message, { mode: 0o600 });
-  renameSync(`${file}.part`, file);
 }
 
 // A 5xx to the envelope or the message is the server's last word on this mail; to a login it is not.

@@ -1,9 +1,13 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { openMailer } from '@eligo/mail';
 import { type SmtpServer, startSmtpServer } from '@eligo/mail/test-support';
 import type { Scope } from '@eligo/postgres';
 import { newId } from '@eligo/values';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { changeNotices } from '../src/actions/change-notices.ts';
+import { eraseKeptMails } from '../src/actions/erase-kept-mails.ts';
 import { payInvoice } from '../src/actions/pay-invoice.ts';
 import { payInvoiceOnPage } from '../src/actions/pay-invoice-on-page.ts';
 import { voidInvoice } from '../src/actions/void-invoice.ts';
@@ -261,6 +265,24 @@ describe('the mail about a failed payment', () => {
     await mail();
     expect(await notices()).toEqual([{ attempt: 1, status: 'dropped', code: 'opted_out' }]);
     expect(server.mails).toEqual([]);
+  });
+
+  it('that is kept as a file is deleted with those of its customer, and no other [D14.326]', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'eligo-mails-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const context = { ...on.context, mailer: openMailer({ smtpUrl: undefined, folder, from: 'shop@example.com' }) };
+    const { customerId } = await failing();
+    await failing();
+    await charge('01');
+    await mail(context);
+    const before = readdirSync(folder);
+    expect(before).toHaveLength(2);
+    expect(await eraseKeptMails(on.database, someScope(), { customerId, folder })).toBe(0);
+    expect(await eraseKeptMails(on.database, scope, { customerId, folder })).toBe(1);
+    expect(await eraseKeptMails(on.database, scope, { customerId, folder })).toBe(0);
+    const [left, ...others] = readdirSync(folder);
+    expect(others).toEqual([]);
+    expect(before).toContain(left);
   });
 
   it('is not made for an account that mails none, nor for what the customer or the partner has charged meanwhile [D14.191]', async () => {

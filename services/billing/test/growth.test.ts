@@ -36,6 +36,7 @@ import { isErased, lockReceipts } from '../src/store/erased-sessions.ts';
 import { noteUpdatedCard } from '../src/store/invoice-charges.ts';
 import { findInvoiceNumber, loadProratedParts } from '../src/store/invoice-statements.ts';
 import { findInvoices, listInvoices } from '../src/store/invoices.ts';
+import { mailsOfPerson } from '../src/store/mails-of-person.ts';
 import { findNotice, noticeMails } from '../src/store/notice-mails.ts';
 import { findNoticeSettings } from '../src/store/notice-settings.ts';
 import { addMail, giveUpMails, receiptMails } from '../src/store/receipt-mails.ts';
@@ -194,6 +195,9 @@ async function runReceipts({ database, context }: Fixture): Promise<void> {
     await giveUpMails(tx, scope, [seededId('frcpt', 3)]);
   });
   await findDocuments(database, scope, receiptId);
+  await mailsOfPerson(database, scope, seededId('fcus', 1), [
+    ...[seededId('frml', 1), seededId('fnml', 1), seededId('fsml', 1)],
+  ]);
   await receiptMails.due(context.database, firstTurn, 10);
   await receiptMails.nextInMs(context.database);
 }

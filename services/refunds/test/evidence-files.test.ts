@@ -8,6 +8,7 @@ import { uploadEvidence } from '../src/actions/upload-evidence.ts';
 import type { Context } from '../src/context.ts';
 import { evidenceFailpoints } from '../src/failpoints.ts';
 import { clearStaleContent, staleContent } from '../src/store/evidence-files.ts';
+import { erasedDisputeTests } from './erased-disputes.ts';
 import { eventsOf, type Fixture, openFixture, someScope } from './fixture.ts';
 
 let on: Fixture;
@@ -20,12 +21,11 @@ afterEach(() => {
   turnFailpointsOn();
 });
 
-async function disputed() {
-  const scope = someScope();
+async function disputed(scope = someScope()) {
   const session = await on.paid(scope, { hsa: 2_000 });
   const chargeId = session.cards[0]?.chargeId ?? '';
-  const { disputeId } = await on.refunds.createTestDispute({ chargeId }, on.as(scope));
-  return { scope, disputeId };
+  const { disputeId, paymentIntentId } = await on.refunds.createTestDispute({ chargeId }, on.as(scope));
+  return { scope, disputeId, paymentIntentId };
 }
 
 interface Given {
@@ -61,6 +61,15 @@ const copiesOf = async ({ content }: Given) =>
 const waiting = (id: string) => on.admin('select part from refunds.evidence_parts where dispute_id = $1', [id]);
 const refusedAt = (field: string, type: string) => ({
   violations: [expect.objectContaining({ loc: ['body', 'dispute', 'evidence', field], type })],
+});
+
+erasedDisputeTests(() => on, disputed, {
+  give: ({ scope, disputeId }, field, fileId) => give(scope, disputeId, { ...newFile(field), fileId }),
+  async begin({ scope, disputeId }, field, fileId) {
+    await begin(scope, disputeId, [{ ...newFile(field), fileId }]);
+    const part = { disputeId, field, fileId, part: 0, bytes: pdf() };
+    await on.refunds.addEvidencePart(part, on.as(scope));
+  },
 });
 
 describe('a file of evidence', () => {

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { Scope } from '@eligo/postgres';
+import type { Database, Scope } from '@eligo/postgres';
 import { openProcessors, type ProcessorPort, type Processors, type TestBank } from '@eligo/processor';
 import { RefundsService } from '@eligo/proto/refunds/v1/refunds';
 import {
@@ -28,6 +28,8 @@ export interface Fixture {
   /** The warnings and errors that the service has logged. */
   readonly log: string[];
   readonly admin: TestDatabase['admin'];
+  /** A database as the operator's command has it: row-level security does not bind it. */
+  operator(): Database;
   readonly refunds: Client<typeof RefundsService>;
   /** A call of the gateway for this account, with more time than one that moves money. */
   as(scope: Scope, features?: string[]): CallOptions;
@@ -112,9 +114,14 @@ export async function openFixture(options: { place?: TestDatabase } = {}): Promi
       logger,
     });
   let service = await build();
+  let operator: Database | undefined;
   const connect = () => client(RefundsService, inProcessTransport(service.server, { encode: true }), gateway);
   const made: { -readonly [Key in keyof Fixture]: Fixture[Key] } = {
     ...{ service, checkout, log, admin: place.admin, refunds: connect() },
+    operator() {
+      operator ??= place.open('refunds', { url: place.adminUrl, max: 2, ...patience });
+      return operator;
+    },
     as: (scope, features = []) => ({ caller: gateway.callerFor({ ...scope, features }), timeoutMs: 25_000 }),
     paid: (scope, payments, at) => pay(processors, checkout, scope, payments, at),
     async fault(fault) {

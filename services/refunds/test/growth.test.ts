@@ -11,6 +11,7 @@ import {
 } from '@eligo/testkit';
 import { cents } from '@eligo/values';
 import { beforeAll, expect, test } from 'vitest';
+import { eraseDisputes } from '../src/actions/erase-disputes.ts';
 import { handleProcessorEvents } from '../src/actions/handle-processor-events.ts';
 import { defaultBudgets } from '../src/budgets.ts';
 import type { Context } from '../src/context.ts';
@@ -233,6 +234,9 @@ async function runDisputes(on: Fixture): Promise<void> {
     }
   }
   await giveFile(on, id);
+  const intents = [seededId('fpi', 1), session.cards[0]?.paymentIntentId ?? ''];
+  const { disputes: erased } = await eraseDisputes(on.operator(), scope, intents);
+  expect(erased).toBeGreaterThan(0);
   await disputes.accountOfDispute(database, scope, 'sandbox', `du_${seededId('fdp', 4)}`);
   await disputes.dueDisputes(database, 10);
   await disputes.nextDisputeInMs(database);

@@ -14,6 +14,7 @@ import {
   finishErasure,
   insertErasure,
 } from '../store/erasures.ts';
+import { intentsOfCustomer, intentsOfSessions } from '../store/intents-of-erased.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 
 /** Whose data is erased, and for whom. */
@@ -33,8 +34,8 @@ export interface Erasure {
 export interface ErasureWork {
   readonly database: Database;
   readonly clock: Clock;
-  /** Erases what other services keep of these sessions; safe to repeat. */
-  readonly eraseElsewhere: (sessionIds: readonly string[]) => Promise<void>;
+  /** Erases what other services keep of these sessions and payment intents; safe to repeat. */
+  readonly eraseElsewhere: (sessionIds: readonly string[], paymentIntentIds: readonly string[]) => Promise<void>;
 }
 
 // Locked together while they are erased, which takes some milliseconds.
@@ -65,9 +66,9 @@ export async function eraseCustomer(
     const page = await withTx(database, scope, async (tx) => {
       const ids = await eraseSessions(tx, scope, customerId, after, rowsOfPage);
       await eraseCardsOfSessions(tx, scope, customerId, ids);
-      return { ids, letters: await eraseAnswers(tx, scope, ids) };
+      return { ids, intents: await intentsOfSessions(tx, scope, ids), letters: await eraseAnswers(tx, scope, ids) };
     });
-    await eraseElsewhere(page.ids);
+    await eraseElsewhere(page.ids, page.intents);
     sessions += page.ids.length;
     letters += page.letters;
     if (page.ids.length < rowsOfPage) break;
@@ -75,6 +76,13 @@ export async function eraseCustomer(
   }
   await inPages(eraseTypedCards);
   const paymentMethods = await inPages(eraseCards);
+  // Those of renewals have no session.
+  for (let after = ''; ; ) {
+    const ids = await withTx(database, scope, (tx) => intentsOfCustomer(tx, scope, customerId, after, rowsOfPage));
+    await eraseElsewhere([], ids);
+    if (ids.length < rowsOfPage) break;
+    after = ids.at(-1) ?? '';
+  }
   await withTx(database, scope, (tx) => finishErasure(tx, scope, customerId, number));
   return { sessions, letters, paymentMethods };
 }

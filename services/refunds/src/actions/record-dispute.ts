@@ -10,6 +10,7 @@ import type { Look } from '../domain/look.ts';
 import { pauseOfDisputeMs, pauseWhileUnknownMs } from '../domain/pauses.ts';
 import { storeMovements } from '../store/dispute-movements.ts';
 import { forgetDispute, lockDispute, postponeDispute, saveDispute } from '../store/disputes.ts';
+import { isErased } from '../store/erased-intents.ts';
 import { filesAtProcessor } from '../store/evidence-files.ts';
 import { insertBalanceTransaction } from '../store/money.ts';
 import { appendDisputeEvents } from './dispute-events.ts';
@@ -40,7 +41,8 @@ export async function recordDispute(
   const found = disputeOf(context, scope, claimed, facts, charge);
   const isSaved = await withTx(context.database, scope, async (tx) => {
     const before = await lockDispute(tx, scope, claimed.disputeId);
-    const after = { ...found, evidence: await withOurFiles(tx, scope, found) };
+    const isOfErased = await isErased(tx, scope, found.paymentIntentId);
+    const after = { ...found, evidence: isOfErased ? {} : await withOurFiles(tx, scope, found) };
     const hasMoved = before?.status !== after.status;
     const checks = hasMoved ? 0 : claimed.checks;
     const pauseMs = charge === untold ? tellAgainMs : pauseOfDisputeMs(checks, isClosed(after.status));
