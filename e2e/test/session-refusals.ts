@@ -3,7 +3,7 @@ import type { Api, ApiAnswer } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { describe, expect, it } from 'vitest';
 import { type Json, record, records, text } from '../src/records.ts';
-import { newSession, type Shop } from '../src/shop.ts';
+import { confirm, newSession, type Shop } from '../src/shop.ts';
 
 interface Place {
   readonly api: Api;
@@ -95,6 +95,14 @@ export function sessionRefusalTests(place: () => Place): void {
       const line_items = [{ price_data: { product_data: { name: 'A sticker' }, unit_amount: 10 }, quantity: 1 }];
       const small = await idOf(record((await place().create({ line_items })).body, 'checkout_session'));
       expect(await complete(small, { payment_method: 'credit' })).toMatchObject(coded(400, 'checkout_amount_too_low'));
+    });
+
+    it('409 checkout_session_payment_tries_exceeded: the payment of a test after twenty declines, and not the confirm [D14.321]', async () => {
+      const id = await opened();
+      for (let tries = 1; tries <= 20; tries += 1) await complete(id, { payment_method: 'declined' });
+      const refused = coded(409, 'checkout_session_payment_tries_exceeded');
+      expect(await complete(id, { payment_method: 'hsa' })).toMatchObject(refused);
+      expect((await confirm(place().api, id, place().card)).status).toBe(200);
     });
 
     it('409 letter_not_in_review: both decisions about a letter that was decided [D14.76]', async () => {

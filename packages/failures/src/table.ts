@@ -241,6 +241,7 @@ function checkoutRows() {
       'The amount of this checkout session has changed.',
       'Reload the page, show the new amount, and pay again.',
     ),
+    checkout_session_payment_tries_exceeded: row(409, 'Too many declined cards.', 'Create a new session.', 'never'),
     promo_codes_not_allowed: row(
       409,
       'This checkout session does not accept promo codes.',

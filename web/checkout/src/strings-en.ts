@@ -217,6 +217,8 @@ export const english = {
       'The amount due changed since this page showed it, so nothing was charged. Check the new amount, then pay again.',
     health_cards_not_enabled:
       'This shop does not take HSA or FSA cards, and nothing was charged. Use a credit or debit card.',
+    checkout_session_payment_tries_exceeded:
+      'Too many cards were declined for this order, so this page takes no more cards, and nothing was charged. Go back to the shop and order again.',
     invoice_payment_tries_exceeded:
       'Too many payments of this invoice were tried, so this page takes no more cards. Contact the shop to pay it.',
     checkout_amount_too_low: 'The order is under $0.50, which no card can pay. Contact the shop.',

@@ -230,6 +230,8 @@ export const spanish: Strings = {
       'El importe a pagar cambió desde que esta página lo mostró, así que no se cobró nada. Revisa el nuevo importe y paga de nuevo.',
     health_cards_not_enabled:
       'Esta tienda no acepta tarjetas HSA o FSA, y no se cobró nada. Usa una tarjeta de crédito o débito.',
+    checkout_session_payment_tries_exceeded:
+      'Se rechazaron demasiadas tarjetas para este pedido, así que esta página no acepta más tarjetas y no se cobró nada. Vuelve a la tienda y haz el pedido de nuevo.',
     invoice_payment_tries_exceeded:
       'Se intentaron demasiados pagos de esta factura, así que esta página no acepta más tarjetas. Comunícate con la tienda para pagarla.',
     checkout_amount_too_low: 'El pedido es menor de $0.50, que ninguna tarjeta puede pagar. Comunícate con la tienda.',

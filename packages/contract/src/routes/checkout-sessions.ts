@@ -251,6 +251,7 @@ export const checkoutSessionRoutes = {
       'checkout_session_already_processed',
       'checkout_session_expired',
       'checkout_session_canceled',
+      'checkout_session_payment_tries_exceeded',
       'payment_method_not_found',
       'customer_not_found',
       'eligibility_record_not_found',

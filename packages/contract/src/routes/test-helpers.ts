@@ -89,6 +89,7 @@ export const testHelperRoutes = {
       'checkout_session_already_processed',
       'checkout_session_expired',
       'checkout_session_canceled',
+      'checkout_session_payment_tries_exceeded',
     ],
     violations: ['payment_method_not_found'],
   }),

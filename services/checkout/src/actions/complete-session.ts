@@ -6,6 +6,7 @@ import { refusalByStatus } from '../domain/confirm-rules.ts';
 import { planPayment, type ShopperCard } from '../domain/payment-plan.ts';
 import { splitVersionOf } from '../domain/repricing.ts';
 import { type NextAction, type Session, takesHealthCards } from '../domain/session.ts';
+import { paidBy, refusalByDeclines } from '../domain/session-declines.ts';
 import { planTrialCards, type TrialRenewal } from '../domain/trial-cards.ts';
 import { liveAttempts } from '../store/charge-attempts.ts';
 import { takePaymentLocks } from '../store/payment-locks.ts';
@@ -61,7 +62,7 @@ async function reserve(
   const found = await lockSession(tx, scope, payment.sessionId);
   if (found === undefined) throw new Failure('checkout_session_not_found');
   const at = await timeOnClock(tx, scope, context.clock, found.testClockId);
-  const refusal = refusalByStatus(found, at);
+  const refusal = refusalByStatus(found, at) ?? refusalByDeclines(found, paidBy(found));
   if (refusal !== undefined) throw refusal;
   refuseOtherAmounts(found, payment, at);
   const { cards, customerId } = await findCards(context, tx, scope, payment);

@@ -1,12 +1,14 @@
 import { Failure } from '@eligo/failures';
-import type { Scope } from '@eligo/postgres';
+import { type Scope, withTx } from '@eligo/postgres';
 import { isId } from '@eligo/values';
 import type { Context } from '../context.ts';
 import type { CardSlot } from '../domain/card-kind.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
 import { awaitsLetters } from '../domain/letter.ts';
 import { chargesItsCardLater, type Session, type SessionLine } from '../domain/session.ts';
-import { loadSession } from '../store/sessions.ts';
+import { paidBy, refusalByDeclines } from '../domain/session-declines.ts';
+import { countDecline } from '../store/session-declines.ts';
+import { loadSession, lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { adoptPageCard } from './adopt-page-card.ts';
 import { completeSession } from './complete-session.ts';
@@ -74,7 +76,7 @@ async function payWithCards(context: Context, scope: Scope, cards: CardsOfShoppe
     if (card === undefined) continue;
     slots.push(slot);
     if (isId('payment_method', card)) {
-      if (customerId !== null) await keepCard(context, scope, card, customerId);
+      if (customerId !== null) await keepOrCount(context, scope, sessionId, card, customerId);
       paymentMethodIds.push(card);
       continue;
     }
@@ -93,13 +95,34 @@ async function payWithCards(context: Context, scope: Scope, cards: CardsOfShoppe
   });
 }
 
-// From here on they are payment methods like any others. A session that has ended takes no card.
+// A bank is asked for each card that is kept, and may decline it.
+async function keepOrCount(
+  context: Context,
+  scope: Scope,
+  sessionId: string,
+  card: string,
+  customerId: string,
+): Promise<void> {
+  try {
+    await keepCard(context, scope, card, customerId);
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'card_declined') {
+      await withTx(context.database, scope, async (tx) => {
+        const session = await lockSession(tx, scope, sessionId);
+        if (session !== undefined) await countDecline(tx, scope, sessionId, paidBy(session));
+      });
+    }
+    throw error;
+  }
+}
+
+// From here on they are payment methods like any others. A session that has ended takes no card, nor does one that has used up its declines.
 async function adoptCards(context: Context, scope: Scope, cards: CardsOfShopper): Promise<CardsOfShopper> {
   const { sessionId, paymentMethod, secondPaymentMethod } = cards;
   const session = await loadSession(context.database, scope, sessionId);
   if (session === undefined) throw new Failure('checkout_session_not_found');
   const at = await timeOnClock(context.database, scope, context.clock, session.testClockId);
-  const refusal = refusalByStatus(session, at);
+  const refusal = refusalByStatus(session, at) ?? refusalByDeclines(session, 'page');
   if (refusal !== undefined) throw refusal;
   const adopt = (field: string, processorPaymentMethodId: string | undefined) =>
     processorPaymentMethodId === undefined

@@ -9,6 +9,7 @@ import type { PaymentMethod } from '../domain/payment-method.ts';
 import { minimumChargeCents, type PlannedPayment, planPayment } from '../domain/payment-plan.ts';
 import { splitVersionOf } from '../domain/repricing.ts';
 import type { Session } from '../domain/session.ts';
+import { refusalByDeclines } from '../domain/session-declines.ts';
 import type { BegunPayment, PaidPage, TypedCard } from '../store/page-payments.ts';
 import type { PaymentPlan } from '../store/payment-plans.ts';
 import type { ChargeableCard } from '../store/session-payments.ts';
@@ -91,6 +92,7 @@ function isPlain(context: Context, scope: Scope, session: Session, given: CardsO
     letterAnswers === null &&
     session.amountTotalCents >= minimumChargeCents &&
     refusalByStatus(session, at) === undefined &&
+    refusalByDeclines(session, 'page') === undefined &&
     (shownSplit === undefined || shownSplit === splitVersionOf(session, at)) &&
     context.processors.findOf(scope)?.isDown() === false
   );

@@ -2,21 +2,25 @@ import type { Scope, Tx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { type ChargeAttempt, type RefusalVerdict, settlementOf } from '../domain/charge-attempt.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
+import { declineOf } from '../domain/session-declines.ts';
 import { recordDecline } from '../store/payment-intents.ts';
 import { appendChargeEvent, appendIntentEvent, newCharge } from './payment-events.ts';
 
-/** Records a charge that the processor refused: the failed charge, its intent, and their events. The attempt itself is settled by the caller. */
+/** Records a charge that the processor refused: the failed charge, its intent, their events, and the decline of its session. The attempt itself is settled by the caller. */
 export async function recordRefusedCharge(
   tx: Tx,
   scope: Scope,
-  { paymentIntentId, processorIntentId, actingAt: at }: ChargeAttempt,
+  attempt: ChargeAttempt,
   verdict: RefusalVerdict,
 ): Promise<PaymentIntent> {
+  const { paymentIntentId, processorIntentId, actingAt: at } = attempt;
   const chargeId = newId('charge');
   const processorChargeId = verdict.kind === 'declined' ? (verdict.chargeId ?? null) : null;
   const { declineCode } = settlementOf(verdict);
   const reported = { chargeId, processorChargeId, at, failureCode: verdict.code, declineCode };
-  const intent = await recordDecline(tx, scope, paymentIntentId, reported, processorIntentId);
+  const by = declineOf(attempt);
+  const counted = by && { sessionId: attempt.subjectId, by };
+  const intent = await recordDecline(tx, scope, paymentIntentId, reported, processorIntentId, counted);
   const charge = newCharge(intent, chargeId, at);
   await Promise.all([
     appendChargeEvent(

@@ -4,7 +4,9 @@ import type { ProcessorPort, SetupOutcome } from '@eligo/processor';
 import type { Context } from '../context.ts';
 import { isConfirmationToken } from '../domain/payment-method.ts';
 import type { Session } from '../domain/session.ts';
+import { paidBy } from '../domain/session-declines.ts';
 import { recordAgreement, recordConfirmedMethod } from '../store/payment-methods.ts';
+import { countDecline } from '../store/session-declines.ts';
 import { findChargeableCards } from '../store/session-payments.ts';
 import { loadSession, lockSession, saveSession } from '../store/sessions.ts';
 import { type AskedSetUp, findAskedSetUp, forgetAskedSetUp } from '../store/set-up-authentications.ts';
@@ -89,6 +91,7 @@ function record(
     if (current.isSetUp) return true;
     if (answer.kind === 'refused') {
       await forgetAskedSetUp(tx, scope, asked);
+      await countDecline(tx, scope, sessionId, paidBy(session));
       const nextAction = cardNotSaved(session, answer.code, answer.declineCode);
       await saveSession(tx, scope, session, { ...session, nextAction });
       return false;

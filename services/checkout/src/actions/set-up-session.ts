@@ -9,8 +9,10 @@ import type { ThreeDSecure } from '../domain/charge-attempt.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
 import { isConfirmationToken } from '../domain/payment-method.ts';
 import type { NextAction, Session } from '../domain/session.ts';
+import { paidBy, refusalByDeclines } from '../domain/session-declines.ts';
 import { findPageCard } from '../store/page-cards.ts';
 import { noteShopperKinds, recordAgreement, recordConfirmedMethod } from '../store/payment-methods.ts';
+import { countDecline } from '../store/session-declines.ts';
 import { type ChargeableCard, findChargeableCards } from '../store/session-payments.ts';
 import { lockSession, saveSession } from '../store/sessions.ts';
 import { type GivenToSetUp, noteAskedSetUp } from '../store/set-up-authentications.ts';
@@ -58,7 +60,7 @@ export async function setUpSession(
     const session = await lockSession(tx, scope, found.id);
     if (session === undefined) throw new Failure('checkout_session_not_found');
     const at = await timeOnClock(tx, scope, context.clock, session.testClockId);
-    const refusal = refusalByStatus(session, at);
+    const refusal = refusalByStatus(session, at) ?? refusalByDeclines(session, paidBy(session));
     if (refusal !== undefined) throw refusal;
     const backupOf = role === 'backup' ? session.setupIntentId : null;
     if (role === 'backup' && backupOf === null) throw new Error(`Session ${session.id} has no set-up to back up`);
@@ -106,6 +108,7 @@ export async function setUpSession(
     }
     if (verdict.kind === 'declined') {
       const nextAction = cardNotSaved(session, verdict.code);
+      await countDecline(tx, scope, session.id, paidBy(session));
       return { session: await saveSession(tx, scope, session, { ...session, nextAction }), isSetUp: false };
     }
     await markSetUp(tx, scope, begun.setupIntentId, card.id);

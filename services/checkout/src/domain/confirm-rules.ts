@@ -1,6 +1,7 @@
 import { Failure } from '@eligo/failures';
 import type { ChargeAttempt } from './charge-attempt.ts';
 import type { Session } from './session.ts';
+import { refusalByDeclines } from './session-declines.ts';
 
 /** Whether health cards may be charged for a caller's account: in test mode always, in live mode once the operator has said how it substantiates. */
 export function acceptsHealthCards(caller: { readonly testMode: boolean; readonly substantiation: string }): boolean {
@@ -51,6 +52,8 @@ export function refusalToConfirm(situation: ConfirmSituation): Failure | undefin
   if (session === undefined) return new Failure('checkout_session_not_found');
   const ended = refusalByStatus(session, situation.at);
   if (ended !== undefined) return ended;
+  const declined = refusalByDeclines(session, 'request');
+  if (declined !== undefined) return declined;
   // It charges at once, which is not what was agreed when the session was made. The card for the rest of a whole session is only held, as the first one is.
   const { paysRest = false, wasReleased = false } = situation;
   if (session.captureMethod === 'manual' && !paysRest && !wasReleased)

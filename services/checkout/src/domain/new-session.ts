@@ -155,6 +155,8 @@ export function newSession(
     subscriptionId: null,
     invoiceId: null,
     nextAction: null,
+    declinesOnPage: 0,
+    declinesByRequest: 0,
     createdAt: at,
     expiresAt: expiryOf(terms.expiresAt, at),
     completedAt: null,

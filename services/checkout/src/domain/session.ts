@@ -95,6 +95,9 @@ export interface Session {
   readonly subscriptionId: string | null;
   readonly invoiceId: string | null;
   readonly nextAction: NextAction | null;
+  /** How many cards were declined on its page, and by requests of the shop. */
+  readonly declinesOnPage: number;
+  readonly declinesByRequest: number;
 
   readonly createdAt: Date;
   readonly expiresAt: Date;

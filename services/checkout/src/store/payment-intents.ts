@@ -5,7 +5,9 @@ import { balanceTransactionOf } from '../domain/balance-transaction.ts';
 import type { Leg } from '../domain/charge-attempt.ts';
 import type { HoldTime } from '../domain/hold.ts';
 import type { PaymentIntent, PaymentIntentStatus } from '../domain/payment-intent.ts';
+import type { PaidBy } from '../domain/session-declines.ts';
 import { tellJournalAfterMs, tellJournalJob } from './journal.ts';
+import { countDeclineText } from './session-declines.ts';
 
 /** A row of `intentColumns`. */
 export interface IntentRow extends ProcessorAccountRow {
@@ -254,6 +256,8 @@ const decline = scoped<IntentRow>(
        failure_code, decline_code, processor_charge_id, created_at)
      select i.account_id, i.test_mode, $4, i.id, i.payment_method_id, 'failed', i.amount_cents, $5, $6, $7, $8
      from checkout.payment_intents i where i.account_id = $1 and i.test_mode = $2 and i.id = $3
+   ), declined as (
+     ${countDeclineText('$10', '$11')}
    )
    update checkout.payment_intents i set status = 'requires_payment_method', latest_charge_id = $4,
      processor_intent_id = coalesce($9, processor_intent_id)
@@ -261,13 +265,14 @@ const decline = scoped<IntentRow>(
    returning ${intentColumns}`,
 );
 
-/** Records a decline: the failed charge, and an intent that wants another card. */
+/** Records a decline: the failed charge, an intent that wants another card, and one more decline of the session of `counted`, whose row the caller holds. */
 export async function recordDecline(
   tx: Tx,
   scope: Scope,
   intentId: string,
   charge: ReportedCharge & { failureCode: string; declineCode: string | null },
   processorIntentId: string | null,
+  counted: { readonly sessionId: string; readonly by: PaidBy } | undefined,
 ): Promise<PaymentIntent> {
   const row = await tx.row(decline, scope, [
     intentId,
@@ -277,6 +282,8 @@ export async function recordDecline(
     charge.processorChargeId,
     charge.at,
     processorIntentId,
+    counted?.sessionId ?? null,
+    counted?.by ?? null,
   ]);
   return required(row, intentId);
 }

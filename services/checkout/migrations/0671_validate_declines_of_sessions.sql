@@ -1,0 +1,2 @@
+alter table checkout.sessions validate constraint declines_on_page_are_bounded;
+alter table checkout.sessions validate constraint declines_by_request_are_bounded;
