@@ -89,6 +89,30 @@ describe('a denied letter whose shopper is on the page', () => {
     });
   });
 
+  it('opens the session no longer than a letter that it relies on, and cancels it where that one is about to end [D14.172, D14.322]', async () => {
+    const product = newId('product');
+    // By the processor's time, a hold lapses a week from now.
+    const end = new Date(start.getTime() + 100 * 60_000);
+    fixture.clock.set(new Date('2025-03-01T13:40:00.000Z'));
+    const first = await letters.held([letterLine(3_000, product)]);
+    const { validUntil } = await letters.decide(await letters.onlyLetter(first), 'approved');
+    expect(validUntil).toEqual(end);
+    const before = (minutes: number) => new Date(end.getTime() - minutes * 60_000);
+    fixture.clock.set(before(100));
+    const { customerId } = first;
+    const lines = [letterLine(3_000, product), letterLine(1_000), line({ unitAmount: 2_000 })];
+    const sessions = [await letters.held(lines, { customerId }), await letters.held(lines, { customerId })];
+    const statuses = [];
+    for (const [index, session] of sessions.entries()) {
+      fixture.clock.set(before(index === 0 ? 61 : 59));
+      await arrive(session);
+      const { status, expiresAt } = await denied(session);
+      statuses.push(status);
+      expect(expiresAt).toEqual(end);
+    }
+    expect(statuses).toEqual(['open', 'canceled']);
+  });
+
   it('cancels the session where only its document was read, as by a chat that previews the link [D14.172]', async () => {
     const session = await letters.held(mixed());
     await visitPage(fixture.context, fixture.scope, session.id, { forDocument: true });

@@ -1,6 +1,7 @@
 import { withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it, test } from 'vitest';
+import { captureSession } from '../src/actions/capture-session.ts';
 import { createCustomer } from '../src/actions/create-customer.ts';
 import { createSession } from '../src/actions/create-session.ts';
 import { type Letter, validityEnd } from '../src/domain/letter.ts';
@@ -28,6 +29,7 @@ async function approved(): Promise<{ customerId: string; product: string; letter
   return { customerId: session.customerId ?? '', product, letter };
 }
 
+const minute = 60_000;
 const sessionOf = (customerId: string, lines: ReturnType<typeof line>[]) => fixture.session({ customerId, lines });
 const reliedOn = async ({ id }: Session) =>
   (
@@ -100,10 +102,42 @@ describe('a valid letter', () => {
     await letters.pay(first, [card]);
     await letters.decide(await letters.onlyLetter(first), 'approved');
     const end = validityEnd(start);
-    await at(new Date(end.getTime() - 1));
-    expect(await sessionOf(customerId, [letterLine(3_000, product)])).toMatchObject({ letterRequired: false });
-    await at(end);
+    await at(new Date(end.getTime() - 30 * minute - 1));
+    const last = await sessionOf(customerId, [letterLine(3_000, product)]);
+    expect(last).toMatchObject({ letterRequired: false, expiresAt: end });
+    await at(new Date(end.getTime() - 30 * minute));
     expect(await sessionOf(customerId, [letterLine(3_000, product)])).toMatchObject({ letterRequired: true });
+  });
+
+  it('ends the sessions that rely on it, whatever they ask for, so that no card is charged after its end [D14.322]', async () => {
+    const { customerId, product, letter } = await approved();
+    const end = letter.validUntil ?? start;
+    const before = (minutes: number) => new Date(end.getTime() - minutes * minute);
+    fixture.clock.set(before(45));
+    const lines = [letterLine(5_000, product), line({ unitAmount: 2_000 })];
+    const week = BigInt(before(45).getTime() + 7 * 24 * 60 * minute);
+    const [session, held, other] = [
+      await fixture.session({ customerId, lines, expiresAtMs: week }),
+      await fixture.session({ customerId, lines, captureMethod: 'manual' }),
+      await fixture.session({ customerId, lines: [line({ unitAmount: 2_000 })] }),
+    ];
+    for (const relying of [session, held]) expect(await letters.reload(relying)).toMatchObject({ expiresAt: end });
+    expect(other.expiresAt).toEqual(new Date(before(45).getTime() + 24 * 60 * minute));
+    const [hsa, credit] = await Promise.all([fixture.card('hsa'), fixture.card('credit')]);
+    fixture.clock.set(before(1));
+    expect(await letters.pay(held, [hsa, credit])).toMatchObject({ status: 'paid' });
+    fixture.clock.set(end);
+    const expired = { code: 'checkout_session_expired' };
+    await expect(letters.pay(session, [hsa, credit])).rejects.toMatchObject(expired);
+    const own = await fixture.card('hsa', { customerId });
+    await expect(fixture.confirm(session, own)).rejects.toMatchObject(expired);
+    expect(await fixture.charges(session)).toEqual([]);
+    // What was bought while the letter was valid is captured, as when the parcel leaves.
+    const whole = { instruction: { entries: [], isFinal: false }, metadata: {} };
+    const key = { key: 'after the letter', requestHash: Buffer.alloc(32) };
+    await captureSession(fixture.context, fixture.scope, held.id, { ...whole, key });
+    expect(await letters.reload(held)).toMatchObject({ status: 'complete', amountReceivedCents: 7_000 });
+    expect(await fixture.session({ customerId, lines })).toMatchObject({ letterRequired: true });
   });
 
   it.each(['denied', 'expired'] as const)('is none that was %s', async (status) => {
@@ -153,6 +187,15 @@ describe('the database refuses', () => {
         constraint: 'existing_letter_is_valid',
       });
     }
+  });
+
+  test('no session of the release before this one, and ends it with the letter that it relies on [D14.322]', async () => {
+    const { customerId, product, letter } = await approved();
+    const end = letter.validUntil ?? start;
+    fixture.clock.set(new Date(end.getTime() - 45 * minute));
+    const session = await sessionOf(customerId, [letterLine(1_000)]);
+    await relyOn(session.id, product, letter.id);
+    expect(await letters.reload(session)).toMatchObject({ expiresAt: end });
   });
 
   test('a session with such a line that says it needs no letter [D14.78]', async () => {

@@ -17,7 +17,15 @@ import type { Context } from '../context.ts';
 import { accountToCharge } from '../domain/card-account.ts';
 import { acceptsHealthCards } from '../domain/confirm-rules.ts';
 import { needsLetter } from '../domain/eligibility.ts';
-import { isPaidOnPage, newSession, type ResolvedCart, requireTerms, type SessionTerms } from '../domain/new-session.ts';
+import {
+  isPaidOnPage,
+  type LetterTerms,
+  newSession,
+  type ResolvedCart,
+  requireTerms,
+  type SessionTerms,
+  shortestSessionMs,
+} from '../domain/new-session.ts';
 import { refuseTooSmall } from '../domain/payment-plan.ts';
 import { isChargedAtCreation, type Session } from '../domain/session.ts';
 import {
@@ -128,17 +136,18 @@ function letterFeeOf({ caller }: Call, { mode }: SessionTerms): Cents {
   return mode === 'reimbursement' ? cents(0) : centsFromInt64(caller.letterFeeCents);
 }
 
-// A letter is valid for one customer and product. Few sessions have a line that needs one, so the others pay nothing for this.
+// A letter is valid for one customer and product. Few sessions have a line that needs one, so the others pay nothing for this. The session ends with its letter: one
+// that ends before a shopper has had time to pay serves no more sessions.
 async function existingLetters(
   { database }: Context,
   scope: Scope,
   { customerId }: SessionTerms,
   { lines }: ResolvedCart,
   at: Date,
-): Promise<ReadonlyMap<string, string>> {
+): Promise<LetterTerms['existing']> {
   const products = new Set(lines.filter((line) => needsLetter(line.eligibilityClass)).map((line) => line.productId));
   if (customerId === null || products.size === 0) return new Map();
-  return findValidLetters(database, scope, customerId, [...products], at);
+  return findValidLetters(database, scope, customerId, [...products], new Date(at.getTime() + shortestSessionMs));
 }
 
 async function sameSession(

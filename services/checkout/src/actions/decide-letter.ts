@@ -4,6 +4,7 @@ import type { Context } from '../context.ts';
 import { awaitsLetters, type Letter, validityEnd } from '../domain/letter.ts';
 import type { Reviewer } from '../domain/reviewer.ts';
 import type { Session } from '../domain/session.ts';
+import { reopenedUntil } from '../domain/split-version.ts';
 import { findLetter, lettersOfSession, markDecided } from '../store/letters.ts';
 import { lockSession, saveSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
@@ -67,10 +68,13 @@ async function follow(context: Context, tx: Tx, scope: Scope, session: Session, 
   const denied = letters.filter(({ status }) => status === 'denied');
   const isWaiting = awaitsLetters(session);
   if (!isWaiting && denied.length === 0) return session;
-  const attempts = isWaiting && denied.length > 0 ? await attemptsOfShopper(context, tx, scope, session) : undefined;
+  const expiresAt = isWaiting && denied.length > 0 ? reopenedUntil(session, letters, at) : undefined;
+  const attempts = expiresAt && (await attemptsOfShopper(context, tx, scope, session));
   if (denied.length > 0 && attempts === undefined) return cancelPaidSession(context, tx, scope, session);
   if (letters.some(({ status }) => status === 'in_review')) return session;
-  if (attempts !== undefined) return goOnWithoutLetters(tx, scope, session, { denied, attempts }, at);
+  if (attempts !== undefined && expiresAt !== undefined) {
+    return goOnWithoutLetters(tx, scope, session, { denied, attempts, expiresAt }, at);
+  }
   const after = await saveSession(tx, scope, session, { ...session, nextAction: null });
   if (session.captureMethod === 'automatic') await requestCaptureOfHolds(tx, scope, after, at);
   return after;

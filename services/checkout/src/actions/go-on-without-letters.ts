@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 import type { ChargeAttempt } from '../domain/charge-attempt.ts';
 import type { Letter } from '../domain/letter.ts';
 import type { NextAction, Session } from '../domain/session.ts';
-import { reopenedUntil, splitWithoutLetters } from '../domain/split-version.ts';
+import { splitWithoutLetters } from '../domain/split-version.ts';
 import { liveAttempts } from '../store/charge-attempts.ts';
 import { notePageVisit, wasPageSeen } from '../store/page-visits.ts';
 import { lockLivePlan } from '../store/payment-plans.ts';
@@ -55,7 +55,11 @@ export async function goOnWithoutLetters(
   tx: Tx,
   scope: Scope,
   session: Session,
-  { denied, attempts }: { readonly denied: readonly Letter[]; readonly attempts: readonly ChargeAttempt[] },
+  {
+    denied,
+    attempts,
+    expiresAt,
+  }: { readonly denied: readonly Letter[]; readonly attempts: readonly ChargeAttempt[]; readonly expiresAt: Date },
   at: Date,
 ): Promise<Session> {
   const ended = new Failure('checkout_session_already_processed');
@@ -67,7 +71,7 @@ export async function goOnWithoutLetters(
     ...splitWithoutLetters(lines, denied),
     id: newId('split_cart'),
     at,
-    expiresAt: reopenedUntil(session, at),
+    expiresAt,
     nextAction: otherCardNeeded(session),
   });
 }

@@ -68,7 +68,7 @@ export interface ResolvedCart {
 /** What a new session's customer has for the lines that need a letter, and what a letter costs the shopper. */
 export interface LetterTerms {
   /** The customer's valid letters, by their products. */
-  readonly existing: ReadonlyMap<string, string>;
+  readonly existing: ReadonlyMap<string, { readonly id: string; readonly validUntil: Date }>;
   readonly feeCents: Cents;
 }
 
@@ -158,7 +158,7 @@ export function newSession(
     declinesOnPage: 0,
     declinesByRequest: 0,
     createdAt: at,
-    expiresAt: expiryOf(terms.expiresAt, at),
+    expiresAt: earliestOf(expiryOf(terms.expiresAt, at), endsOf(existingLetters, letters)),
     completedAt: null,
     endedAt: null,
     renewalAsOf: null,
@@ -180,11 +180,20 @@ export function newSession(
 function lettersRelied(cart: ResolvedCart, split: Split, { existing }: LetterTerms): ExistingLetter[] {
   const relied = new Map<string, string>();
   for (const [i, line] of cart.lines.entries()) {
-    const letterId = existing.get(line.productId);
+    const letter = existing.get(line.productId);
     const isPaid = (split.lines[i]?.totalCents ?? 0) > 0;
-    if (letterId !== undefined && isPaid && needsLetter(line.eligibilityClass)) relied.set(line.productId, letterId);
+    if (letter !== undefined && isPaid && needsLetter(line.eligibilityClass)) relied.set(line.productId, letter.id);
   }
   return [...relied].map(([productId, letterId]) => ({ productId, letterId }));
+}
+
+// When the letters end that a session relies on. No charge of a session is sent after its end, so none is sent after theirs.
+function endsOf(relied: readonly ExistingLetter[], { existing }: LetterTerms): Date[] {
+  return relied.flatMap(({ productId }) => existing.get(productId)?.validUntil ?? []);
+}
+
+function earliestOf(first: Date, others: readonly Date[]): Date {
+  return new Date(Math.min(first.getTime(), ...others.map((one) => one.getTime())));
 }
 
 // The fee is paid once for all letters that a session needs. One that needs none because of a letter that its customer has shows it as waived.
@@ -202,6 +211,9 @@ function letterFeeOf(split: Split, relied: readonly ExistingLetter[], { feeCents
 
 const body = ['body', 'checkout_session'] as const;
 const MINUTE = 60_000;
+
+/** The shortest time in which a shopper can pay a session. */
+export const shortestSessionMs: number = 30 * MINUTE;
 
 // Sessions expire after 24 h unless told otherwise, 30 min to 7 days (decisions 5). A minute either way is accepted: the partner's clock is
 // not ours, and its request takes a while to arrive.

@@ -30,9 +30,19 @@ export function splitWithoutLetters(lines: readonly SessionLine[], denied: reado
 /** The rule that decides the lines of a denied letter. */
 export const letterDenied = 'letter_denied';
 
-/** Until when the shopper of a session that is open again can give another card: as long as it was, and an hour at least. */
-export function reopenedUntil({ expiresAt }: Pick<Session, 'expiresAt'>, at: Date): Date {
-  return new Date(Math.max(expiresAt.getTime(), at.getTime() + anHourMs));
+/**
+ * Until when the shopper of a session that is open again can give another card: as long as it was and an hour at least, and never longer than the letters that the
+ * session still relies on. Undefined where one of these ends within the hour: a card that is charged anew then would be charged on an expired letter.
+ */
+export function reopenedUntil(
+  { expiresAt }: Pick<Session, 'expiresAt'>,
+  letters: readonly Pick<Letter, 'validUntil'>[],
+  at: Date,
+): Date | undefined {
+  const anHourOn = at.getTime() + anHourMs;
+  const letterEnds = letters.flatMap(({ validUntil }) => validUntil?.getTime() ?? []);
+  const until = Math.min(Math.max(expiresAt.getTime(), anHourOn), ...letterEnds);
+  return until < anHourOn ? undefined : new Date(until);
 }
 
 const anHourMs = 3_600_000;

@@ -25,7 +25,7 @@ export function letterHandlers(context: Context): Implementation<typeof Checkout
 
     async findValidLetters({ customerId, productIds, atMs }, { scope }) {
       const found = await findValidLetters(database, scope, customerId, productIds, new Date(Number(atMs)));
-      return { letters: [...found].map(([productId, letterId]) => ({ productId, letterId })) };
+      return { letters: [...found].map(([productId, { id }]) => ({ productId, letterId: id })) };
     },
 
     async decideTestLetter({ id, approve }, { scope }) {

@@ -80,26 +80,32 @@ export async function findLetter(db: Db, scope: Scope, id: string): Promise<Lett
   return row && letterOfRow(row);
 }
 
-const valid = scoped<{ id: string; product_id: string }>(
+/** An approved letter that a customer has, and until when it is valid. */
+export interface ValidLetter {
+  readonly id: string;
+  readonly validUntil: Date;
+}
+
+const valid = scoped<{ id: string; product_id: string; valid_until: Date }>(
   'letters.valid',
-  `select l.id, p.product_id from unnest($4::text[]) as p (product_id)
+  `select l.id, l.valid_until, p.product_id from unnest($4::text[]) as p (product_id)
    cross join lateral (
-     select v.id from checkout.letters v
+     select v.id, v.valid_until from checkout.letters v
      where v.account_id = $1 and v.test_mode = $2 and v.customer_id = $3 and v.product_id = p.product_id
        and v.status = 'approved' and v.valid_until > $5
      order by v.valid_until desc limit 1) l`,
 );
 
-/** The letters that a customer has for products, by the product: approved, and valid at `at`. */
+/** The letters that a customer has for products, by the product: approved, and valid at `at`. The one that is valid for longest goes before. */
 export async function findValidLetters(
   db: Db,
   scope: Scope,
   customerId: string,
   productIds: readonly string[],
   at: Date,
-): Promise<ReadonlyMap<string, string>> {
+): Promise<ReadonlyMap<string, ValidLetter>> {
   const rows = await db.rows(valid, scope, [customerId, productIds, at]);
-  return new Map(rows.map((row) => [row.product_id, row.id]));
+  return new Map(rows.map((row) => [row.product_id, { id: row.id, validUntil: row.valid_until }]));
 }
 
 const relied = scoped<{ product_id: string }>(
