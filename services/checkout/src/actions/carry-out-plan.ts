@@ -41,15 +41,13 @@ const waits = { firstMs: 1_000, mostMs: 30_000 };
 
 /**
  * Advances a shopper's payment until the session is paid, the payment is refused, or it has to wait. The stored rows alone decide each step.
- * The caller holds the plan's lease; if the plan is not finished, this releases the lease to the sweeper. `by` the sweeper, no request waits for the
- * outcome, so an event tells it.
+ * The caller holds the plan's lease; if the plan is not finished, this releases the lease to the sweeper.
  */
 export async function carryOutPlan(
   context: Context,
   scope: Scope,
   begun: PaymentPlan,
   deadlineMs: number,
-  by: 'request' | 'sweeper' = 'request',
 ): Promise<void> {
   let plan = begun;
   try {
@@ -59,7 +57,7 @@ export async function carryOutPlan(
       plan = planNow(plan, parts);
       const step = nextStep(progressOf(plan, parts));
       if (needsProcessor(step) && !canAsk(context, scope, parts, deadlineMs)) break;
-      const next = await takeStep(context, scope, plan, parts, step, { deadlineMs, by });
+      const next = await takeStep(context, scope, plan, parts, step, deadlineMs);
       if (next === undefined) return;
       plan = next;
     }
@@ -136,7 +134,7 @@ async function takeStep(
   plan: PaymentPlan,
   parts: PlanParts,
   step: PlanStep,
-  { deadlineMs, by }: { readonly deadlineMs: number; readonly by: 'request' | 'sweeper' },
+  deadlineMs: number,
 ): Promise<PaymentPlan | undefined> {
   switch (step) {
     case 'authorize_health':
@@ -157,7 +155,7 @@ async function takeStep(
       await releasePlan(context, scope, plan);
       return undefined;
     case 'await_second_card':
-      return conclude(context, scope, { plan, by }, 'awaiting_second_card', (tx, session) =>
+      return conclude(context, scope, plan, 'awaiting_second_card', (tx, session) =>
         saveSession(tx, scope, session, {
           ...session,
           nextAction: {
@@ -170,7 +168,7 @@ async function takeStep(
         }),
       );
     case 'await_capture':
-      return conclude(context, scope, { plan, by }, 'awaiting_capture', async (tx, session) => {
+      return conclude(context, scope, plan, 'awaiting_capture', async (tx, session) => {
         // What an ordinary card pays needs no letter.
         const needsLetters = session.letterRequired && plan.healthCents > 0;
         const at = plan.actingAt;
@@ -180,16 +178,16 @@ async function takeStep(
         return saveSession(tx, scope, session, { ...session, status: 'paid', nextAction });
       });
     case 'complete':
-      return conclude(context, scope, { plan, by }, 'done', (tx, session) => {
+      return conclude(context, scope, plan, 'done', (tx, session) => {
         const after: Session = { ...session, status: 'complete', completedAt: plan.actingAt, nextAction: null };
         return finishPaidSession(tx, scope, { session, after, intent: undefined, at: plan.actingAt });
       });
     case 'refund':
-      return conclude(context, scope, { plan, by }, 'failed', async (tx, session) =>
+      return conclude(context, scope, plan, 'failed', async (tx, session) =>
         cancelAndRefund(tx, scope, session, await timeOnClock(tx, scope, context.clock, session.testClockId)),
       );
     case 'fail':
-      return conclude(context, scope, { plan, by }, 'failed', async (tx, session) => {
+      return conclude(context, scope, plan, 'failed', async (tx, session) => {
         // Its holds were all that it was paid with.
         if (session.status === 'paid') {
           return cancelAndRefund(tx, scope, session, await timeOnClock(tx, scope, context.clock, session.testClockId));
@@ -310,7 +308,7 @@ async function requestPageCapture(
 async function conclude(
   context: Context,
   scope: Scope,
-  { plan, by }: { readonly plan: PaymentPlan; readonly by: 'request' | 'sweeper' },
+  plan: PaymentPlan,
   state: PlanState,
   change: (tx: Tx, session: Session) => Promise<Session>,
 ): Promise<undefined> {
@@ -326,7 +324,7 @@ async function conclude(
     ]);
     // A second card that did not come is no outcome of a payment.
     const isOutcome = plan.otherCents === 0 || plan.otherPaymentMethodId !== null;
-    if (by === 'sweeper' && isOutcome) {
+    if (plan.isLate && isOutcome) {
       await appendLateOutcome(tx, scope, after, state === 'failed' ? 'failed' : 'succeeded', plan.actingAt);
     }
     await context.failpoint('plan.before_conclude_commit');

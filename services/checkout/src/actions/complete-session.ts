@@ -130,7 +130,10 @@ async function addSecondCard(
   return savePlan(
     tx,
     scope,
-    { ...plan, state: 'running', otherPaymentMethodId: other.paymentMethodId, releaseAt: null, actingAt: at },
+    {
+      ...{ ...plan, state: 'running', otherPaymentMethodId: other.paymentMethodId },
+      ...{ releaseAt: null, isLate: false, actingAt: at },
+    },
     context.budgets.leaseMs,
     confirmTimeMs(context.budgets, session, at),
   );
@@ -186,6 +189,7 @@ async function newPlan(
     eligibleOnly: false,
     askedCents: null,
     releaseAt: null,
+    isLate: false,
     epoch: 1,
     actingAt: at,
     confirmLeftMs: confirmTimeMs(context.budgets, session, at),

@@ -208,7 +208,7 @@ async function beginPlan(
     ...{ healthPaymentMethodId: card.id, otherPaymentMethodId: null, healthAttemptId: null, otherAttemptId: null },
     // A letter is needed before its lines' money is captured (decisions 13).
     ...{ holdsOnly: session.letterRequired, acceptsPart: true, eligibleOnly: true, askedCents: null, releaseAt: null },
-    ...{ epoch: 1, actingAt: at, confirmLeftMs: confirmTimeMs(context.budgets, session, at) },
+    ...{ isLate: false, epoch: 1, actingAt: at, confirmLeftMs: confirmTimeMs(context.budgets, session, at) },
   };
   await insertPlan(tx, scope, plan, context.budgets.leaseMs);
   return plan;
@@ -220,7 +220,8 @@ function goOn(
   scope: Scope,
   { plan, session, card, at }: PlannedConfirm & { readonly plan: PaymentPlan },
 ): Promise<PaymentPlan> {
-  const next = { ...plan, state: 'running', otherPaymentMethodId: card.id, releaseAt: null, actingAt: at } as const;
+  const given = { otherPaymentMethodId: card.id, releaseAt: null, isLate: false, actingAt: at };
+  const next = { ...plan, state: 'running', ...given } as const;
   return savePlan(tx, scope, next, context.budgets.leaseMs, confirmTimeMs(context.budgets, session, at));
 }
 

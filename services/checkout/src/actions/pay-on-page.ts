@@ -186,7 +186,7 @@ function planOf(
   actingAt: Date,
 ): PaymentPlan {
   return {
-    ...{ id: newId('payment_plan'), sessionId, state: 'running', epoch: 1, actingAt, confirmLeftMs },
+    ...{ id: newId('payment_plan'), sessionId, state: 'running', isLate: false, epoch: 1, actingAt, confirmLeftMs },
     ...{ healthCents: cents(planned.healthCents), otherCents: cents(planned.otherCents) },
     healthPaymentMethodId: planned.health?.paymentMethodId ?? null,
     otherPaymentMethodId: planned.other?.paymentMethodId ?? null,

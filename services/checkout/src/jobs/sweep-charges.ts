@@ -139,7 +139,7 @@ async function resumeCapture(context: Context, scope: Scope, id: string): Promis
 async function resumePlan(context: Context, scope: Scope, sessionId: string): Promise<void> {
   const { leaseMs, callMs } = context.budgets;
   const plan = await withTx(context.database, scope, (tx) => claimPlan(tx, scope, sessionId, leaseMs));
-  if (plan !== undefined) await carryOutPlan(context, scope, plan, performance.now() + callMs, 'sweeper');
+  if (plan !== undefined) await carryOutPlan(context, scope, plan, performance.now() + callMs);
 }
 
 // The second card did not come: void the health card's hold and keep the session open.
@@ -152,5 +152,5 @@ async function releaseLapsed(context: Context, scope: Scope, sessionId: string):
     if (live?.plan.state !== 'awaiting_second_card' || !live.hasLapsed) return undefined;
     return savePlan(tx, scope, { ...live.plan, state: 'releasing', releaseAt: null }, leaseMs);
   });
-  if (plan !== undefined) await carryOutPlan(context, scope, plan, performance.now() + callMs, 'sweeper');
+  if (plan !== undefined) await carryOutPlan(context, scope, plan, performance.now() + callMs);
 }

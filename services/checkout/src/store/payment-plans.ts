@@ -26,6 +26,8 @@ export interface PaymentPlan {
   /** What the health card was asked for, where it was approved for a part. */
   readonly askedCents: Cents | null;
   readonly releaseAt: Date | null;
+  /** The request that gave its cards was answered, or died, before the outcome was known: an event tells it. */
+  readonly isLate: boolean;
   readonly epoch: number;
   readonly actingAt: Date;
   /** How long, from the row's reading on, its cards may still be charged; not positive once that is over. By database time. */
@@ -47,6 +49,7 @@ interface PlanRow {
   eligible_only: boolean;
   asked_cents: bigint | null;
   release_at: Date | null;
+  is_late: boolean;
   epoch: number;
   acting_at: Date;
   confirm_left_ms: number;
@@ -72,7 +75,7 @@ export function donePlanText(from: string): string {
 }
 
 const columns = `p.id, p.session_id, p.state, p.health_cents, p.other_cents, p.health_payment_method_id, p.other_payment_method_id,
-  p.health_attempt_id, p.other_attempt_id, p.holds_only, p.accepts_part, p.eligible_only, p.asked_cents, p.release_at, p.epoch, p.acting_at,
+  p.health_attempt_id, p.other_attempt_id, p.holds_only, p.accepts_part, p.eligible_only, p.asked_cents, p.release_at, p.is_late, p.epoch, p.acting_at,
   extract(epoch from p.confirm_until - clock_timestamp())::double precision * 1000 as confirm_left_ms`;
 
 function fromRow(row: PlanRow): PaymentPlan {
@@ -91,6 +94,7 @@ function fromRow(row: PlanRow): PaymentPlan {
     eligibleOnly: row.eligible_only,
     askedCents: row.asked_cents === null ? null : centsFromInt64(row.asked_cents),
     releaseAt: row.release_at,
+    isLate: row.is_late,
     epoch: row.epoch,
     actingAt: row.acting_at,
     confirmLeftMs: row.confirm_left_ms,
@@ -109,7 +113,7 @@ const insert = scoped(
 export async function insertPlan(
   tx: Tx,
   scope: Scope,
-  plan: Omit<PaymentPlan, 'epoch' | 'healthAttemptId' | 'otherAttemptId' | 'askedCents'>,
+  plan: Omit<PaymentPlan, 'epoch' | 'healthAttemptId' | 'otherAttemptId' | 'askedCents' | 'isLate'>,
   leaseMs: number,
 ): Promise<void> {
   await tx.execute(insert, scope, [
@@ -187,13 +191,13 @@ export async function lockPlan(tx: Tx, scope: Scope, { id, sessionId }: PlanKey)
 
 const claim = scoped<PlanRow>(
   'checkout.payment_plan_claim',
-  `update checkout.payment_plans p set epoch = epoch + 1, lease_until = clock_timestamp() + $4 * interval '1 millisecond'
+  `update checkout.payment_plans p set epoch = epoch + 1, is_late = true, lease_until = clock_timestamp() + $4 * interval '1 millisecond'
    where p.account_id = $1 and p.test_mode = $2 and p.session_id = $3 and p.state in ('running', 'releasing')
      and p.lease_until < clock_timestamp()
    returning ${columns}`,
 );
 
-/** Takes a plan over after its lease expired. */
+/** Takes a plan over after its lease expired or was given back: whoever had it has been answered without the outcome, or has died. */
 export async function claimPlan(
   tx: Tx,
   scope: Scope,
@@ -207,7 +211,7 @@ export async function claimPlan(
 const save = scoped<PlanRow>(
   'checkout.payment_plan_save',
   `update checkout.payment_plans p set state = $5, other_payment_method_id = $6, health_attempt_id = $7, other_attempt_id = $8,
-     release_at = $9, acting_at = $10, holds_only = $11, next_check_at = now(),
+     release_at = $9, acting_at = $10, holds_only = $11, is_late = $15, next_check_at = now(),
      lease_until = case when $12::integer = 0 then now() else clock_timestamp() + $12 * interval '1 millisecond' end,
      confirm_until = coalesce(clock_timestamp() + $13::double precision * interval '1 millisecond', p.confirm_until)
    where p.account_id = $1 and p.test_mode = $2 and p.session_id = $14 and p.id = $3 and p.epoch = $4
@@ -238,6 +242,7 @@ export async function savePlan(
     leaseMs,
     confirmMs,
     plan.sessionId,
+    plan.isLate,
   ]);
   if (row === undefined) throw new PlanTakenOver(plan.id);
   return fromRow(row);
