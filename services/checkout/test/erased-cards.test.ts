@@ -3,10 +3,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { adoptInvoiceCard } from '../src/actions/adopt-invoice-card.ts';
 import { adoptPageCard } from '../src/actions/adopt-page-card.ts';
 import { chargeInvoice } from '../src/actions/charge-invoice.ts';
+import { completeSession } from '../src/actions/complete-session.ts';
+import { completeOnPage } from '../src/actions/complete-with-cards.ts';
+import { deleteCustomer } from '../src/actions/delete-customer.ts';
 import { eraseCustomer } from '../src/actions/erase-customer.ts';
 import type { Context } from '../src/context.ts';
+import type { Session } from '../src/domain/session.ts';
 import { findPaymentMethod } from '../src/store/payment-methods.ts';
+import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
+import { line } from './fixture.ts';
 
 let fixture: ChargingFixture;
 let context: Context;
@@ -67,6 +73,28 @@ const nameOn = async (id: string) => {
   return method?.billingDetails;
 };
 
+// As the operator's command has it: row-level security does not bind it.
+function erasing() {
+  const database = fixture.test.open('checkout', { url: fixture.test.adminUrl });
+  return { database, clock: systemClock, eraseElsewhere: async () => undefined };
+}
+
+const shippingDetails = { line1: '1 Main St', city: 'Springfield', state: 'IL', postalCode: '62701', country: 'US' };
+const pay = async ({ id: sessionId }: Session, tokens: readonly string[]) => {
+  const [paymentMethod, secondPaymentMethod] = await Promise.all(tokens.map((one) => fixture.confirmationToken(one)));
+  const cards = { paymentMethod, secondPaymentMethod, slot: 'health', secondSlot: 'other' } as const;
+  const given = { sessionId, ...cards, shippingDetails, onPage: true, refusesHealthCards: false };
+  return (await completeOnPage(context, fixture.scope, given)).session;
+};
+const namesOn = async ({ id }: Session) =>
+  (
+    await fixture.test.admin<{ billing: unknown }>(
+      `select m.billing_details as billing from checkout.page_cards p join checkout.payment_methods m on m.id = p.payment_method_id
+       where p.session_id = $1`,
+      [id],
+    )
+  ).map(({ billing }) => billing);
+
 describe('the erasure of a customer', () => {
   it('erases the name on cards that were typed on their pages and never paid, and on those of nobody else [D14.143]', async () => {
     const [{ customerId }, stranger] = await Promise.all([fixture.card('hsa'), fixture.card('hsa')]);
@@ -77,11 +105,91 @@ describe('the erasure of a customer', () => {
       await typedForSession(stranger.customerId),
     ];
     for (const id of [ofSession, ofInvoice, refused, ofStranger]) expect(await nameOn(id)).toEqual({ name: 'Zelda' });
-    // As the operator's command has it: row-level security does not bind it.
-    const database = fixture.test.open('checkout', { url: fixture.test.adminUrl });
-    const work = { database, clock: systemClock, eraseElsewhere: async () => undefined };
-    await eraseCustomer(work, fixture.scope, { customerId, requestedBy: 'Request 1' });
+
+    await eraseCustomer(erasing(), fixture.scope, { customerId, requestedBy: 'Request 1' });
     expect([await nameOn(ofSession), await nameOn(ofInvoice), await nameOn(refused)]).toEqual([{}, {}, {}]);
     expect(await nameOn(ofStranger)).toEqual({ name: 'Zelda' });
+  });
+
+  it('ends their open sessions, and no page that is still open writes a name or an address again [D14.323]', async () => {
+    const { customerId } = await fixture.card('hsa');
+    const [plain, waiting] = [await fixture.mixedSession({ customerId }), await fixture.mixedSession({ customerId })];
+    // A health card is held, and its shopper is asked for a second one.
+    expect(await pay(waiting, ['tok_hsa'])).toMatchObject({ nextAction: { type: 'provide_second_payment_method' } });
+    const stranger = await fixture.mixedSession(await fixture.card('hsa'));
+    await eraseCustomer(erasing(), fixture.scope, { customerId, requestedBy: 'Request 2' });
+    const ended = { status: 'expired', shippingDetails: null, customerEmail: null };
+    for (const session of [plain, waiting]) {
+      expect(await loadSession(fixture.database, fixture.scope, session.id)).toMatchObject(ended);
+      expect(await fixture.told(session)).toMatchObject({ 'checkout.session.expired': 1 });
+      await expect(pay(session, ['tok_visa', 'tok_visa'])).rejects.toMatchObject({ code: 'checkout_session_expired' });
+      expect(await loadSession(fixture.database, fixture.scope, session.id)).toMatchObject(ended);
+    }
+    expect(await loadSession(fixture.database, fixture.scope, stranger.id)).toMatchObject({ status: 'open' });
+    expect(await namesOn(plain)).toEqual([]);
+    expect(await namesOn(waiting)).toEqual([{}]);
+  });
+});
+
+describe('the page of a session whose customer was deleted', () => {
+  it.each([
+    ['with one card', ['tok_visa']],
+    ['with two cards', ['tok_hsa', 'tok_visa']],
+  ])('takes no payment %s, and stores nothing of it [D14.323]', async (_, tokens) => {
+    const { customerId } = await fixture.card('hsa');
+    const session = await fixture.session({ lines: [line({ unitAmount: 4_000, class: 'vision' })], customerId });
+    await deleteCustomer(fixture.context, fixture.scope, customerId);
+    await expect(pay(session, tokens)).rejects.toMatchObject({ code: 'customer_not_found', status: 404 });
+    expect(await loadSession(fixture.database, fixture.scope, session.id)).toMatchObject({
+      ...{ status: 'open', shippingDetails: null, version: session.version },
+    });
+    expect(await namesOn(session)).toEqual([]);
+    expect(await fixture.charges(session)).toEqual([]);
+  });
+
+  it('goes on with no second card, and releases the first [D14.323]', async () => {
+    const { customerId } = await fixture.card('hsa');
+    const session = await fixture.mixedSession({ customerId });
+    await pay(session, ['tok_hsa']);
+    await deleteCustomer(fixture.context, fixture.scope, customerId);
+    await expect(pay(session, ['tok_visa', 'tok_visa'])).rejects.toMatchObject({ code: 'customer_not_found' });
+    expect((await fixture.charges(session)).every(({ amount_captured: amount }) => amount === 0)).toBe(true);
+  });
+
+  it('has its second card not charged where the customer is deleted between the two [D14.323]', async () => {
+    const { customerId } = await fixture.card('hsa');
+    const session = await fixture.mixedSession({ customerId });
+    const cards = [await fixture.card('hsa', { customerId }), await fixture.card('credit')];
+    const deleting = fixture.contextWith((port) => ({
+      async confirmIntent(...given) {
+        const confirmed = await port.confirmIntent(...given);
+        await deleteCustomer(fixture.context, fixture.scope, customerId).catch(() => undefined);
+        return confirmed;
+      },
+    }));
+    const paid = await completeSession(deleting, fixture.scope, {
+      ...{ sessionId: session.id, paymentMethodIds: cards.map(({ id }) => id), shippingDetails: null },
+    });
+    expect(paid).toMatchObject({ status: 'open', amountReceivedCents: 0, nextAction: { type: 'payment_failed' } });
+    expect((await fixture.charges(session)).map(({ amount }) => amount)).toEqual([4_000]);
+  });
+
+  it('is refused by the database, whatever asks [D14.323]', async () => {
+    const { customerId } = await fixture.card('hsa');
+    const [session, other] = [await fixture.mixedSession({ customerId }), await fixture.mixedSession({ customerId })];
+    await pay(other, ['tok_chargeDeclined', 'tok_visa']);
+    await deleteCustomer(fixture.context, fixture.scope, customerId);
+    const copies = {
+      no_card_for_a_deleted_customer: `insert into checkout.page_cards
+        select (jsonb_populate_record(p, jsonb_build_object('processor_payment_method_id', $1::text, 'session_id', $2::text))).*
+        from checkout.page_cards p where p.session_id = $3 limit 1`,
+      no_charge_for_a_deleted_customer: `insert into checkout.charge_attempts
+        select (jsonb_populate_record(a, jsonb_build_object('id', $1::text, 'subject_id', $2::text, 'status', 'created', 'failure_code', null))).*
+        from checkout.charge_attempts a where a.subject_id = $3 limit 1`,
+    };
+    for (const [constraint, copy] of Object.entries(copies)) {
+      const values = [newId('charge_attempt'), session.id, other.id];
+      await expect(fixture.test.admin(copy, values)).rejects.toMatchObject({ constraint });
+    }
   });
 });

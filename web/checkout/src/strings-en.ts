@@ -221,6 +221,8 @@ export const english = {
       'Too many cards were declined for this order, so this page takes no more cards, and nothing was charged. Go back to the shop and order again.',
     invoice_payment_tries_exceeded:
       'Too many payments of this invoice were tried, so this page takes no more cards. Contact the shop to pay it.',
+    customer_not_found:
+      'This order can no longer be paid, and nothing was charged. Go back to the shop and order again, or contact it.',
     checkout_amount_too_low: 'The order is under $0.50, which no card can pay. Contact the shop.',
     generic: 'This did not work. Try again in a moment.',
   } as Readonly<Record<string, string>>,

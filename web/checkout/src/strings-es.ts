@@ -234,6 +234,8 @@ export const spanish: Strings = {
       'Se rechazaron demasiadas tarjetas para este pedido, así que esta página no acepta más tarjetas y no se cobró nada. Vuelve a la tienda y haz el pedido de nuevo.',
     invoice_payment_tries_exceeded:
       'Se intentaron demasiados pagos de esta factura, así que esta página no acepta más tarjetas. Comunícate con la tienda para pagarla.',
+    customer_not_found:
+      'Este pedido ya no se puede pagar, y no se cobró nada. Vuelve a la tienda y haz el pedido de nuevo, o comunícate con ella.',
     checkout_amount_too_low: 'El pedido es menor de $0.50, que ninguna tarjeta puede pagar. Comunícate con la tienda.',
     generic: 'No funcionó. Inténtalo de nuevo en un momento.',
   },

@@ -14,6 +14,7 @@ import { lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { attemptAsCreated, beginAttempt, confirmTimeMs, healthcareOf } from './begin-attempt.ts';
 import { carryOutAttempt } from './carry-out-attempt.ts';
+import { hasItsCustomer } from './require-its-customer.ts';
 
 /** The outcome of charging one card of a plan: continue the plan, check again later, or release what it holds. */
 export type LegResult = { readonly kind: 'settled' | 'wait' | 'release'; readonly plan: PaymentPlan };
@@ -49,7 +50,7 @@ async function begin(
   const session = await lockSession(tx, scope, plan.sessionId);
   if (session === undefined) return 'release';
   const at = await timeOnClock(tx, scope, context.clock, session.testClockId);
-  if (refusalByStatus(session, at) !== undefined) return 'release';
+  if (refusalByStatus(session, at) !== undefined || !(await hasItsCustomer(tx, scope, session))) return 'release';
   if (await isPaidOtherwise(tx, scope, plan)) return 'wait';
   const earlierId = leg === 'health' ? plan.healthAttemptId : plan.otherAttemptId;
   const earlier = earlierId === null ? undefined : await findAttempt(tx, scope, earlierId);

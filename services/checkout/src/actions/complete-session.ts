@@ -16,6 +16,7 @@ import { timeOnClock } from '../store/test-clocks.ts';
 import { confirmTimeMs } from './begin-attempt.ts';
 import { carryOutPlan } from './carry-out-plan.ts';
 import { finishPaidSession } from './pay-session.ts';
+import { requireItsCustomer } from './require-its-customer.ts';
 import { setUpGivenCards } from './set-up-given-cards.ts';
 import { loadTrialRenewal, setUpTrialCards } from './set-up-trial-cards.ts';
 import { findCards, type ShopperPayment } from './shopper-cards.ts';
@@ -64,6 +65,7 @@ async function reserve(
   const at = await timeOnClock(tx, scope, context.clock, found.testClockId);
   const refusal = refusalByStatus(found, at) ?? refusalByDeclines(found, paidBy(found));
   if (refusal !== undefined) throw refusal;
+  await requireItsCustomer(tx, scope, found);
   refuseOtherAmounts(found, payment, at);
   const { cards, customerId } = await findCards(context, tx, scope, payment);
   const session = await noteShopper(tx, scope, found, payment, customerId);

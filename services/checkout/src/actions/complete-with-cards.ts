@@ -15,6 +15,7 @@ import { completeSession } from './complete-session.ts';
 import { createTestPaymentMethod } from './create-test-payment-method.ts';
 import { cardKeeper, keepCard } from './keep-card.ts';
 import { payOnPage } from './pay-on-page.ts';
+import { requireItsCustomer } from './require-its-customer.ts';
 import { type PageTerms, requireWhatIsAsked } from './require-what-is-asked.ts';
 import type { CardsOfShopper } from './shopper-cards.ts';
 import { submitLetterAnswers } from './submit-letter-answers.ts';
@@ -124,6 +125,7 @@ async function adoptCards(context: Context, scope: Scope, cards: CardsOfShopper)
   const at = await timeOnClock(context.database, scope, context.clock, session.testClockId);
   const refusal = refusalByStatus(session, at) ?? refusalByDeclines(session, 'page');
   if (refusal !== undefined) throw refusal;
+  await requireItsCustomer(context.database, scope, session);
   const adopt = (field: string, processorPaymentMethodId: string | undefined) =>
     processorPaymentMethodId === undefined
       ? undefined

@@ -16,6 +16,7 @@ import {
 } from '../store/erasures.ts';
 import { intentsOfCustomer, intentsOfSessions } from '../store/intents-of-erased.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
+import { expireIfDue } from './end-session.ts';
 
 /** Whose data is erased, and for whom. */
 export interface ErasureRequest {
@@ -43,7 +44,7 @@ const rowsOfPage = 50;
 
 /**
  * Erases what names a person: the customer, addresses, answers for letters, billing details of cards, and what the partner wrote beside them. The customer is
- * deleted first, so that no card of theirs is charged again. Amounts, eligibility classes, decisions and identifiers stay. A run that is stopped is repeated from the
+ * deleted first, so that no card of theirs is charged again, and no payment of their sessions begins. Their open sessions expire. Amounts, eligibility classes, decisions and identifiers stay. A run that is stopped is repeated from the
  * beginning; each page is a transaction and safe to repeat. Every run is recorded.
  */
 export async function eraseCustomer(
@@ -64,10 +65,13 @@ export async function eraseCustomer(
   };
   for (let after = ''; ; ) {
     const page = await withTx(database, scope, async (tx) => {
-      const ids = await eraseSessions(tx, scope, customerId, after, rowsOfPage);
+      const { ids, open } = await eraseSessions(tx, scope, customerId, after, rowsOfPage);
       await eraseCardsOfSessions(tx, scope, customerId, ids);
-      return { ids, intents: await intentsOfSessions(tx, scope, ids), letters: await eraseAnswers(tx, scope, ids) };
+      const intents = await intentsOfSessions(tx, scope, ids);
+      return { ids, open, intents, letters: await eraseAnswers(tx, scope, ids) };
     });
+    // Once what names the person is erased, so that the event of the end does not name it. One that is being charged ends by its time, and takes no other card.
+    for (const id of page.open) await expireIfDue({ database, clock }, scope, id, { evenIfNotDue: true });
     await eraseElsewhere(page.ids, page.intents);
     sessions += page.ids.length;
     letters += page.letters;

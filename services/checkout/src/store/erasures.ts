@@ -16,17 +16,18 @@ export async function eraseDeletedCustomer(tx: Tx, scope: Scope, customerId: str
   return (await tx.execute(eraseCustomer, scope, [customerId])) === 1;
 }
 
-/** Erases a page of a customer's sessions, those after one; answers their ids in their order. */
+/** Erases a page of a customer's sessions, those after one; answers their ids in their order, and which of them are open. */
 export async function eraseSessions(
   tx: Tx,
   scope: Scope,
   customerId: string,
   after: string,
   most: number,
-): Promise<string[]> {
-  const locked = (await tx.rows(lockSessions, scope, [customerId, after, most])).map(({ id }) => id);
-  await tx.execute(clearSessions, scope, [locked]);
-  return locked;
+): Promise<{ ids: string[]; open: string[] }> {
+  const locked = await tx.rows(lockSessions, scope, [customerId, after, most]);
+  const ids = locked.map(({ id }) => id);
+  await tx.execute(clearSessions, scope, [ids]);
+  return { ids, open: locked.flatMap(({ id, is_open }) => (is_open ? [id] : [])) };
 }
 
 /** Deletes what shoppers answered for the letters of these sessions; answers for how many letters. */
@@ -89,9 +90,9 @@ const eraseCustomer = scoped<never>(
    where account_id = $1 and test_mode = $2 and id = $3 and deleted_at is not null`,
 );
 
-const lockSessions = scoped<{ id: string }>(
+const lockSessions = scoped<{ id: string; is_open: boolean }>(
   'erasures.lock_sessions',
-  `select s.id from checkout.sessions s where s.account_id = $1 and s.test_mode = $2 and s.customer_id = $3 and s.id > $4
+  `select s.id, s.status = 'open' as is_open from checkout.sessions s where s.account_id = $1 and s.test_mode = $2 and s.customer_id = $3 and s.id > $4
    order by s.id limit $5 for update`,
 );
 

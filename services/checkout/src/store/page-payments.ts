@@ -49,7 +49,7 @@ export interface BegunPayment {
 }
 
 /**
- * Locks the sessions of some payments, at most 16. False when one was changed since it was read: the caller rolls back. The rows are not read again: with
+ * Locks the sessions of some payments, at most 16. False when one was changed since it was read, or is of a deleted customer: the caller rolls back. The rows are not read again: with
  * its version unchanged, a session is as it was.
  */
 export async function lockUnchanged(tx: Tx, scope: Scope, sessions: readonly Pick<Session, 'id' | 'version'>[]) {
@@ -81,7 +81,10 @@ const lock = scoped<{ id: string }>(
   'page_payments.lock_sessions',
   `select s.id from unnest($3::text[], $4::bigint[]) as w (id, version)
    join checkout.sessions s on s.account_id = $1 and s.test_mode = $2 and s.id = w.id and s.version = w.version
-   where s.status = 'open' order by s.id for update of s`,
+   where s.status = 'open' and (s.customer_id is null or not exists (
+     select from checkout.customers c
+     where c.account_id = $1 and c.test_mode = $2 and c.id = s.customer_id and c.deleted_at is not null))
+   order by s.id for update of s`,
 );
 
 const insertCards = scoped<{ cards: bigint }>(
