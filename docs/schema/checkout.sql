@@ -709,6 +709,7 @@ create policy own_rows on page_cards for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX page_cards_by_customer ON checkout.page_cards USING btree (account_id, test_mode, customer_id, payment_method_id) WHERE (customer_id IS NOT NULL);
 CREATE INDEX page_cards_by_session ON checkout.page_cards USING btree (account_id, test_mode, session_id) WHERE (session_id IS NOT NULL);
+CREATE TRIGGER guard_typed_card BEFORE INSERT ON checkout.page_cards FOR EACH ROW WHEN ((new.session_id IS NOT NULL)) EXECUTE FUNCTION guard_typed_card();
 grant insert, select on page_cards to eligo_checkout;
 
 create table page_visits (
@@ -887,6 +888,7 @@ create table payment_plans (
   accepts_part boolean default false not null,
   asked_cents bigint,
   eligible_only boolean default false not null,
+  is_late boolean default false not null,
   constraint payment_plans_pkey PRIMARY KEY (account_id, test_mode, session_id, id),
   constraint eligible_only_pays_what_was_asked CHECK (((NOT eligible_only) OR (other_cents = COALESCE((asked_cents - health_cents), (0)::bigint)))),
   constraint payment_plans_health_cents_check CHECK ((health_cents >= 0)),
@@ -1369,8 +1371,12 @@ create table sessions (
   refunded_shipping_cents bigint default 0 not null,
   refunded_discount_cents bigint default 0 not null,
   entered_discount_id text collate "C",
+  declines_on_page smallint default 0 not null,
+  declines_by_request smallint default 0 not null,
   constraint sessions_pkey PRIMARY KEY (account_id, test_mode, id),
-  constraint sessions_account_id_test_mode_customer_id_fkey FOREIGN KEY (account_id, test_mode, customer_id) REFERENCES customers(account_id, test_mode, id)
+  constraint sessions_account_id_test_mode_customer_id_fkey FOREIGN KEY (account_id, test_mode, customer_id) REFERENCES customers(account_id, test_mode, id),
+  constraint declines_by_request_are_bounded CHECK (((declines_by_request >= 0) AND (declines_by_request <= 60))),
+  constraint declines_on_page_are_bounded CHECK (((declines_on_page >= 0) AND (declines_on_page <= 20)))
 );
 alter table sessions enable row level security;
 alter table sessions force row level security;
@@ -1392,9 +1398,11 @@ CREATE INDEX sessions_due_by_clock ON checkout.sessions USING btree (account_id,
 CREATE INDEX sessions_out_of_time ON checkout.sessions USING btree (account_id, test_mode, created_at, id) WHERE (NOT id_tells_time(id, created_at));
 CREATE CONSTRAINT TRIGGER check_session_money AFTER UPDATE OF amount_received_cents, amount_refunded_cents ON checkout.sessions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.amount_received_cents IS DISTINCT FROM new.amount_received_cents) OR (old.amount_refunded_cents IS DISTINCT FROM new.amount_refunded_cents))) EXECUTE FUNCTION check_session_money();
 CREATE CONSTRAINT TRIGGER check_session_sums AFTER INSERT ON checkout.sessions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_session_sums();
+CREATE TRIGGER end_session_with_its_letters BEFORE UPDATE OF expires_at ON checkout.sessions FOR EACH ROW WHEN ((new.expires_at > old.expires_at)) EXECUTE FUNCTION end_session_with_its_letters();
 CREATE TRIGGER guard_session BEFORE INSERT OR UPDATE ON checkout.sessions FOR EACH ROW EXECUTE FUNCTION guard_session();
 CREATE TRIGGER leave_deleted_clock BEFORE INSERT ON checkout.sessions FOR EACH ROW WHEN ((new.test_clock_id IS NOT NULL)) EXECUTE FUNCTION leave_deleted_clock();
 CREATE TRIGGER refuse_delete BEFORE DELETE ON checkout.sessions FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+CREATE TRIGGER refuse_fewer_declines BEFORE UPDATE OF declines_on_page, declines_by_request ON checkout.sessions FOR EACH ROW EXECUTE FUNCTION refuse_fewer_declines();
 grant delete, insert, select, update on sessions to eligo_checkout;
 grant select on sessions to eligo_finder;
 
@@ -2199,6 +2207,22 @@ $function$;
 alter function due_sessions_on_clocks(most integer) owner to eligo_finder;
 grant execute on function due_sessions_on_clocks(most integer) to eligo_checkout;
 
+CREATE OR REPLACE FUNCTION checkout.end_session_with_its_letters()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  letter_end timestamptz;
+begin
+  select min(l.valid_until) into letter_end from checkout.session_existing_letters e
+    join checkout.letters l on l.account_id = e.account_id and l.test_mode = e.test_mode and l.id = e.letter_id
+   where e.account_id = new.account_id and e.test_mode = new.test_mode and e.session_id = new.id;
+  new.expires_at := least(new.expires_at, letter_end);
+  return new;
+end $function$;
+alter function end_session_with_its_letters() owner to eligo_owner;
+grant execute on function end_session_with_its_letters() to eligo_checkout;
+
 CREATE OR REPLACE FUNCTION checkout.follow_published_mark()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2265,7 +2289,11 @@ begin
   end if;
   select m.processor, m.processor_account, exists (
       select from checkout.customers c
-       where c.account_id = m.account_id and c.test_mode = m.test_mode and c.id = m.customer_id and c.deleted_at is not null) as is_of_deleted
+       where c.account_id = m.account_id and c.test_mode = m.test_mode and c.id = m.customer_id and c.deleted_at is not null) as is_of_deleted,
+      new.purpose = 'session' and exists (
+      select from checkout.customers c
+       where c.account_id = new.account_id and c.test_mode = new.test_mode and c.id = new.customer_id and c.deleted_at is not null)
+        as is_for_deleted
     into card from checkout.payment_methods m
    where m.account_id = new.account_id and m.test_mode = new.test_mode and m.id = new.payment_method_id;
   if card.processor <> new.processor or card.processor_account <> new.processor_account then
@@ -2275,6 +2303,10 @@ begin
   if card.is_of_deleted then
     raise exception 'card % belongs to a deleted customer', new.payment_method_id
       using errcode = 'check_violation', constraint = 'no_card_of_a_deleted_customer';
+  end if;
+  if card.is_for_deleted then
+    raise exception 'charge attempt % is for a deleted customer', new.id
+      using errcode = 'check_violation', constraint = 'no_charge_for_a_deleted_customer';
   end if;
   return new;
 end $function$;
@@ -2432,6 +2464,7 @@ declare
   total bigint;
   eligible bigint;
   charged bigint;
+  used_up boolean;
 begin
   if tg_op = 'UPDATE' then
     if new.status <> old.status then
@@ -2481,13 +2514,18 @@ begin
     select s.amount_total_cents, s.amount_eligible_cents, coalesce((
         select sum(a.amount_cents) from checkout.charge_attempts a
          where a.account_id = new.account_id and a.test_mode = new.test_mode and a.purpose = 'session'
-           and a.subject_id = new.subject_id and a.status in ('created', 'sending', 'unknown', 'succeeded')), 0)
-      into total, eligible, charged
+           and a.subject_id = new.subject_id and a.status in ('created', 'sending', 'unknown', 'succeeded')), 0),
+        case when new.off_session then s.declines_by_request >= 60 else s.declines_on_page >= 20 end
+      into total, eligible, charged, used_up
       from checkout.sessions s
      where s.account_id = new.account_id and s.test_mode = new.test_mode and s.id = new.subject_id;
     if charged + new.amount_cents > total or (new.leg = 'health' and new.amount_cents > eligible) then
       raise exception 'more would be charged than session % comes to', new.subject_id
         using errcode = 'check_violation', constraint = 'charges_within_session';
+    end if;
+    if used_up then
+      raise exception 'session % has used up its declines', new.subject_id
+        using errcode = 'check_violation', constraint = 'session_declines_are_bounded';
     end if;
   elsif new.purpose = 'renewal' then
     -- The same card for the same amount, held again, and nothing else. Two cards of one session are two renewals.
@@ -2577,16 +2615,19 @@ CREATE OR REPLACE FUNCTION checkout.guard_existing_letter()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
+declare
+  letter_end timestamptz;
 begin
-  if not exists (
-    select from checkout.letters l
+  select l.valid_until into letter_end from checkout.letters l
     join checkout.sessions s on s.account_id = l.account_id and s.test_mode = l.test_mode and s.id = new.session_id
-     where l.account_id = new.account_id and l.test_mode = new.test_mode and l.id = new.letter_id
-       and l.status = 'approved' and l.valid_until > s.created_at and l.product_id = new.product_id and l.customer_id = s.customer_id
-  ) then
+   where l.account_id = new.account_id and l.test_mode = new.test_mode and l.id = new.letter_id
+     and l.status = 'approved' and l.valid_until > s.created_at and l.product_id = new.product_id and l.customer_id = s.customer_id;
+  if letter_end is null then
     raise exception 'letter % does not serve session %', new.letter_id, new.session_id
       using errcode = 'check_violation', constraint = 'existing_letter_is_valid';
   end if;
+  update checkout.sessions s set expires_at = letter_end
+   where s.account_id = new.account_id and s.test_mode = new.test_mode and s.id = new.session_id and s.expires_at > letter_end;
   return new;
 end $function$;
 alter function guard_existing_letter() owner to eligo_owner;
@@ -3079,6 +3120,29 @@ begin
 end $function$;
 alter function guard_tender_card() owner to eligo_owner;
 grant execute on function guard_tender_card() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.guard_typed_card()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  owner text;
+begin
+  select s.customer_id into owner from checkout.sessions s
+   where s.account_id = new.account_id and s.test_mode = new.test_mode and s.id = new.session_id for key share;
+  if owner is not null then
+    if exists (
+      select from checkout.customers c
+       where c.account_id = new.account_id and c.test_mode = new.test_mode and c.id = owner collate "C" and c.deleted_at is not null
+    ) then
+      raise exception 'session % is of a deleted customer', new.session_id
+        using errcode = 'check_violation', constraint = 'no_card_for_a_deleted_customer';
+    end if;
+  end if;
+  return new;
+end $function$;
+alter function guard_typed_card() owner to eligo_owner;
+grant execute on function guard_typed_card() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.hold_turns(at timestamp with time zone, after_account text, after_mode boolean, most integer)
  RETURNS TABLE(account_id text, test_mode boolean, is_due boolean)
@@ -3582,6 +3646,19 @@ begin
 end $function$;
 alter function refuse_disputed_refund() owner to eligo_owner;
 grant execute on function refuse_disputed_refund() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.refuse_fewer_declines()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if new.declines_on_page < old.declines_on_page or new.declines_by_request < old.declines_by_request then
+    raise exception 'the declines of session % grow', old.id using errcode = 'check_violation', constraint = 'session_declines_grow';
+  end if;
+  return new;
+end $function$;
+alter function refuse_fewer_declines() owner to eligo_owner;
+grant execute on function refuse_fewer_declines() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.refuse_fewer_tries()
  RETURNS trigger
