@@ -546,10 +546,14 @@ create table prorations (
   left_cents bigint not null,
   created_at timestamp(3) with time zone not null,
   is_share boolean default false not null,
+  unpaid_cents bigint default 0 not null,
+  unpaid_invoice_id text collate "C",
+  lapsed_cents bigint default 0 not null,
   constraint prorations_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint prorations_account_id_test_mode_subscription_id_fkey FOREIGN KEY (account_id, test_mode, subscription_id) REFERENCES subscriptions(account_id, test_mode, id),
   constraint charge_eligible_by_its_letter CHECK (((kind = 'credit'::text) OR (NOT eligible) OR (eligibility IS DISTINCT FROM 'letter_of_medical_necessity'::text) OR (letter_id IS NOT NULL))),
   constraint charge_is_whole CHECK (((kind = 'credit'::text) OR ((left_cents = 0) OR (left_cents = amount_cents)))),
+  constraint lapsed_within_unpaid CHECK ((((lapsed_cents >= 0) AND (lapsed_cents <= unpaid_cents)) AND ((lapsed_cents = 0) OR (unpaid_invoice_id IS NOT NULL)))),
   constraint left_within_amount CHECK (((left_cents >= 0) AND (left_cents <= amount_cents))),
   constraint proration_has_a_length CHECK ((period_end > period_start)),
   constraint proration_total CHECK ((amount_cents = (((subtotal_cents - discount_cents) + tax_cents) + shipping_cents))),
@@ -561,7 +565,8 @@ create table prorations (
   constraint prorations_shipping_cents_check CHECK ((shipping_cents >= 0)),
   constraint prorations_subtotal_cents_check CHECK ((subtotal_cents >= 0)),
   constraint prorations_tax_cents_check CHECK ((tax_cents >= 0)),
-  constraint prorations_whole_cents_check CHECK ((whole_cents >= 1))
+  constraint prorations_whole_cents_check CHECK ((whole_cents >= 1)),
+  constraint unpaid_within_credit CHECK ((((unpaid_cents >= 0) AND (unpaid_cents <= amount_cents)) AND ((kind = 'credit'::text) OR (unpaid_cents = 0))))
 );
 alter table prorations enable row level security;
 alter table prorations force row level security;
@@ -993,7 +998,7 @@ declare
   known record;
   carried numeric;
 begin
-  select kind, subscription_id, eligible, amount_cents, left_cents into known from prorations p
+  select kind, subscription_id, eligible, amount_cents, left_cents, lapsed_cents into known from prorations p
    where p.account_id = account and p.test_mode = mode and p.id = proration;
   if not found then
     raise exception 'a line is of a proration' using errcode = 'check_violation', constraint = 'proration_is_carried_once';
@@ -1009,7 +1014,7 @@ begin
      where l.account_id = account and l.test_mode = mode and l.proration_id = proration and (l.eligible_cents > 0) = known.eligible
        and i.subscription_id = known.subscription_id;
   end if;
-  if carried <> known.amount_cents - known.left_cents then
+  if carried <> known.amount_cents - known.left_cents - known.lapsed_cents then
     raise exception 'invoices carry a proration once' using errcode = 'check_violation', constraint = 'proration_is_carried_once';
   end if;
 end $function$;
@@ -1393,8 +1398,11 @@ CREATE OR REPLACE FUNCTION billing.guard_proration()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
+declare
+  moving constant text[] := array['left_cents', 'unpaid_invoice_id', 'lapsed_cents'];
 begin
-  if to_jsonb(new) - 'left_cents' is distinct from to_jsonb(old) - 'left_cents' then
+  if to_jsonb(new) - moving is distinct from to_jsonb(old) - moving or new.lapsed_cents < old.lapsed_cents
+    or (old.unpaid_invoice_id is not null and new.unpaid_invoice_id is distinct from old.unpaid_invoice_id) then
     raise exception 'a proration is final' using errcode = 'check_violation', constraint = 'proration_is_final';
   end if;
   return new;
