@@ -107,6 +107,37 @@ async function importCode(code: string, eligibility: string): Promise<void> {
 }
 
 describe('the subscription of a customer on a test clock', () => {
+  it('tells what happens in a year that is advanced at once in the order of its times [D14.93]', async () => {
+    const payer = await newPayer('2027-01-01T00:00:00Z');
+    const massage = await newPrice({ hsa_fsa_eligibility: 'letter_of_medical_necessity' }, 5_000);
+    const session = await sell(payer, 'subscription', [massage.price]);
+    const asked = `/v1/letters?checkout_session=${session.checkout_session_id}`;
+    const [letter] = records(await api.ok('GET', asked), 'letters');
+    const letterId = text(letter as Json, 'letter_id');
+    await api.ok('POST', `/v1/test_helpers/letters/${letterId}/approve`);
+    await waitUntil(
+      async () =>
+        records((await api.get(`/v1/subscriptions?customer=${payer.customer}`)).body, 'subscriptions').length === 1,
+      { what: 'the subscription' },
+    );
+    await advance(payer.clock, '2027-12-15T00:00:00Z');
+    const told = async () => {
+      const events = records(await api.ok('GET', '/v1/events?limit=100'), 'events').reverse();
+      return events.flatMap(({ event_type: type, event_dt: at, object }) => {
+        const { invoice, letter: one } = object as { invoice?: Json; letter?: Json };
+        const isPaid = type === 'invoice.paid' && invoice?.customer === payer.customer;
+        const isLetters = type === 'consultation.will_expire' && one?.letter_id === letterId;
+        return isPaid || isLetters ? [`${new Date(Number(at) * 1_000).toISOString().slice(0, 10)} ${type}`] : [];
+      });
+    };
+    await waitUntil(async () => (await told()).at(-1)?.endsWith('will_expire'), { what: 'consultation.will_expire' });
+    const months = ['02', '03', '04', '05', '06', '07', '08', '09', '10', '11', '12'];
+    expect((await told()).slice(1)).toEqual([
+      ...months.map((month) => `2027-${month}-01 invoice.paid`),
+      '2027-12-02 consultation.will_expire',
+    ]);
+  });
+
   it('renews on the health card while a letter is valid, on the other card after it, and on the health card again with a new letter [D14.142, D14.144]', async () => {
     const payer = await newPayer('2027-01-01T00:00:00Z');
     const [massage, towels] = [

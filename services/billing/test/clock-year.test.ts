@@ -78,6 +78,18 @@ describe('a test clock that is advanced', () => {
     expect([...new Set(of('updated'))]).toEqual([...paidOn, '2026-08-15'].toSorted());
   });
 
+  it('takes checkout to the time of each step before it, and to its own time at the end [D14.93]', async () => {
+    const clock = await newClock();
+    await sell(on, scope, { testClockId: clock });
+    on.peers.clockTimes.length = 0;
+    await advance(clock, '2026-06-15T00:00:00.000Z');
+    expect(on.peers.clockTimes.map((time) => time.toISOString().slice(0, 10))).toEqual([
+      '2026-05-01',
+      '2026-06-01',
+      '2026-06-15',
+    ]);
+  });
+
   it('is not ready while the outcome of a charge is unknown, and the job goes on with it', async () => {
     const clock = await newClock();
     const { subscriptionId } = await sell(on, scope, { testClockId: clock });

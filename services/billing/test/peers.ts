@@ -66,6 +66,8 @@ export interface TakenCharge extends Pick<ChargeInvoiceRequest, 'leg' | 'onPage'
  */
 export class Peers {
   readonly taken: TakenCharge[] = [];
+  /** The times of test clocks that checkout was told. */
+  readonly clockTimes: Date[] = [];
   /** How often checkout was asked for a charge. */
   asked = 0;
   readonly #cards = new Map<string, { healthCard: boolean | null; behavior: CardBehavior }>();
@@ -261,7 +263,10 @@ export class Peers {
   }
 
   readonly checkout: Context['checkout'] = {
-    setTestClock: async () => ({}),
+    setTestClock: async ({ frozenTimeMs }: { frozenTimeMs: bigint }) => {
+      this.clockTimes.push(new Date(Number(frozenTimeMs)));
+      return {};
+    },
     getCustomer: async ({ id }: { id: string }) => {
       if (this.#deletedCustomers.has(id)) throw new Failure('customer_not_found');
       const testClockId = this.#clocks.get(id);

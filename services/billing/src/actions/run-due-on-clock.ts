@@ -4,6 +4,7 @@ import { eachAtOnce } from '@eligo/service';
 import type { Context } from '../context.ts';
 import { dueOnClock, holdSubscription } from '../store/due-subscriptions.ts';
 import { holdUntil } from './hold-until.ts';
+import { mirrorTestClock } from './mirror-test-clock.ts';
 import { runDueStep } from './run-due-step.ts';
 
 // What one look finds: more would only be read again.
@@ -17,6 +18,7 @@ export type ClockProgress = 'done' | 'stopped' | 'stuck';
 
 /**
  * Does what is due by a test clock up to a time of it, in the order of the times: what is due at one time is done at once, and nothing later before all of it.
+ * Checkout's clock reaches each time first, and not the end at once: its sessions and letters follow the clock in the same order.
  * With `wait` it looks again and again for what cannot be done now, until the signal is aborted.
  */
 export async function runDueOnClock(
@@ -27,10 +29,16 @@ export async function runDueOnClock(
   options: { readonly signal: AbortSignal; readonly wait: boolean },
 ): Promise<ClockProgress> {
   const { signal, wait } = options;
+  let reached: number | undefined;
   while (!signal.aborted) {
     const due = await dueOnClock(context.database, scope, clockId, until, mostAtOnce);
     const first = due[0];
     if (first === undefined) return 'done';
+    if (first.dueAt.getTime() !== reached) {
+      const call = { caller: context.callerFor(scope), signal };
+      await mirrorTestClock(context, call, { id: clockId, frozenTime: first.dueAt });
+      reached = first.dueAt.getTime();
+    }
     const together = due.filter(({ dueAt }) => dueAt.getTime() === first.dueAt.getTime());
     const done = await runTogether(
       context,

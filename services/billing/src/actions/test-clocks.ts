@@ -6,6 +6,7 @@ import { boundedSignal } from '../bounded-signal.ts';
 import type { Context } from '../context.ts';
 import type { TestClock } from '../domain/test-clock.ts';
 import { deleteTestClock, findTestClock, insertTestClock, lockTestClock, moveTestClock } from '../store/test-clocks.ts';
+import { mirrorDeletedTestClock, mirrorTestClock } from './mirror-test-clock.ts';
 import { type ClockProgress, runDueOnClock } from './run-due-on-clock.ts';
 
 /** Makes a clock. Checkout mirrors it first: a clock that exists here can be given to a customer there. */
@@ -21,7 +22,7 @@ export async function createTestClock(
     status: 'ready',
     createdAt: context.clock.now(),
   };
-  await mirror(context, call, clock, false);
+  await mirrorTestClock(context, call, clock);
   await withTx(context.database, call.scope, (tx) => insertTestClock(tx, call.scope, clock));
   return clock;
 }
@@ -53,7 +54,7 @@ function withinCall(call: Call): AbortSignal {
 
 const answerMs = 500;
 
-/** Makes the clock's time known and does what it has made due; safe to repeat. The clock is ready when all is done. */
+/** Does what the clock has made due, and makes its time known; safe to repeat. The clock is ready when all is done. */
 export async function finishAdvance(
   context: Context,
   scope: Scope,
@@ -61,9 +62,9 @@ export async function finishAdvance(
   call: Pick<Call, 'caller'> & Partial<Call>,
   options: { readonly signal: AbortSignal; readonly wait: boolean },
 ): Promise<ClockProgress> {
-  await mirror(context, call, clock, false);
   const progress = await runDueOnClock(context, scope, clock.id, clock.frozenTime, options);
   if (progress !== 'done') return progress;
+  await mirrorTestClock(context, call, clock);
   return withTx(context.database, scope, async (tx) => {
     const now = await lockTestClock(tx, scope, clock.id);
     // It may have been moved on meanwhile.
@@ -77,17 +78,7 @@ export async function finishAdvance(
 export async function removeTestClock(context: Context, call: Call, id: string): Promise<TestClock> {
   const clock = await findTestClock(context.database, call.scope, id);
   if (clock === undefined) throw new Failure('test_clock_not_found');
-  await mirror(context, call, clock, true);
+  await mirrorDeletedTestClock(context, call, clock);
   await withTx(context.database, call.scope, (tx) => deleteTestClock(tx, call.scope, id, context.clock.now()));
   return clock;
-}
-
-async function mirror(
-  context: Context,
-  call: Pick<Call, 'caller'> & Partial<Call>,
-  clock: TestClock,
-  deleted: boolean,
-): Promise<void> {
-  const frozenTimeMs = BigInt(clock.frozenTime.getTime());
-  await context.checkout.setTestClock({ testClockId: clock.id, frozenTimeMs, deleted }, call);
 }
