@@ -26,6 +26,14 @@ const { runAt, read, eventsOf, update, unpaid } = callsOn(
   () => scope,
 );
 
+const refundsOf = async (id: string) => {
+  const commands = await on.test.admin<{ payload: Buffer }>(
+    `select payload from billing.outbox where type = 'command.refund' and aggregate_id = $1`,
+    [id],
+  );
+  return commands.map(({ payload }) => fromBinary(EventSchema, payload).object.value);
+};
+
 describe('a cancellation', () => {
   const now = { atPeriodEnd: false, refund: 'full', refundAmountCents: null } as const;
 
@@ -78,12 +86,7 @@ describe('a cancellation', () => {
     on.peers.refunded.set(health ?? '', charges[0]?.amountCents ?? 0);
     const refund = { ...now, refund: 'custom', refundAmountCents: cents(5_000) } as const;
     await cancelSubscription(on.context, scope, id, refund);
-    const commands = await on.test.admin<{ payload: Buffer }>(
-      `select payload from billing.outbox where type = 'command.refund' and aggregate_id = $1`,
-      [id],
-    );
-    const sent = commands.map(({ payload }) => fromBinary(EventSchema, payload).object.value);
-    expect(sent).toMatchObject([{ amountCents: 5_000n, subject: { value: other } }]);
+    expect(await refundsOf(id)).toMatchObject([{ amountCents: 5_000n, subject: { value: other } }]);
   });
 
   it('of one that is past due writes off what it owes, and charges nothing more [D14.94]', async () => {
@@ -188,5 +191,83 @@ describe('a time at which a subscription is to end', () => {
     for (const id of [left ?? '', resumed ?? '']) {
       expect((await read(id)).subscription).toMatchObject({ status: 'canceled', canceledAt: cancelAt });
     }
+  });
+});
+
+describe('a prorated refund on cancellation', () => {
+  const half = '2026-04-16T00:00:00.000Z';
+  const tenAMonth = () => sell(on, scope, { items: [{ unitAmountCents: 1_000, quantity: 1 }], receivedCents: 1_000 });
+  const change = (id: string, unitAmountCents: number, prorationBehavior: string) =>
+    update(id, { items: [{ priceId: on.peers.price({ unitAmountCents }), quantity: 1 }], prorationBehavior });
+  const cancel = async (id: string, at: string) => {
+    on.at(at);
+    await cancelSubscription(on.context, scope, id, {
+      atPeriodEnd: false,
+      refund: 'prorated',
+      refundAmountCents: null,
+    });
+    return (await refundsOf(id)).map((refund) => Number((refund as { amountCents: bigint }).amountCents));
+  };
+
+  it('leaves out what a renewal carries of the period before [D14.3, D14.330]', async () => {
+    const { subscriptionId: id } = await tenAMonth();
+    on.at(half);
+    await change(id, 2_000, 'create_prorations');
+    await runAt('2026-05-01T00:00:00.000Z');
+    expect((await read(id)).invoice).toMatchObject({ status: 'paid', amountPaidCents: 2_500 });
+    expect(await cancel(id, '2026-05-01T00:00:00.000Z')).toEqual([2_000]);
+  });
+
+  it('leaves out what a session sold once, and what it was refunded before [D14.3, D14.330]', async () => {
+    const device = await sell(on, scope, { receivedCents: 13_000 });
+    expect(await cancel(device.subscriptionId, half)).toEqual([1_500]);
+    const refunded = await sell(on, scope);
+    on.peers.refunded.set(refunded.sessionId, 2_000);
+    expect(await cancel(refunded.subscriptionId, half)).toEqual([500]);
+  });
+
+  it.each([
+    ['of a higher price is not of what waits for a later invoice', 2_000, [250]],
+    ['of a lower price is of that price, and its credit is not paid out', 400, [100]],
+  ])('%s [D14.186, D14.330]', async (_what, to, expected) => {
+    const { subscriptionId: id } = await tenAMonth();
+    on.at(half);
+    await change(id, to, 'create_prorations');
+    expect(await cancel(id, '2026-04-23T12:00:00.000Z')).toEqual(expected);
+  });
+
+  it('is at most what the latest invoice was paid with [D14.186, D14.330]', async () => {
+    const { subscriptionId: id } = await tenAMonth();
+    on.at(half);
+    await change(id, 2_000, 'always_invoice');
+    expect(await cancel(id, half)).toEqual([500]);
+  });
+
+  it('of a custom amount of more than what is left is refused, and the subscription goes on [SUB-6, D14.330]', async () => {
+    const { subscriptionId: id, sessionId } = await sell(on, scope);
+    on.peers.refunded.set(sessionId, 2_000);
+    const custom = (amount: number) =>
+      cancelSubscription(on.context, scope, id, {
+        ...{ atPeriodEnd: false, refund: 'custom', refundAmountCents: cents(amount) },
+      });
+    await expect(custom(1_001)).rejects.toMatchObject({
+      violations: [{ loc: ['body', 'subscription', 'refund_amount'], type: 'refund_amount_exceeds_remaining' }],
+    });
+    expect((await read(id)).subscription.status).toBe('active');
+    await custom(1_000);
+    expect(await refundsOf(id)).toMatchObject([{ amountCents: 1_000n }]);
+  });
+
+  it('is not of a subscription that changed while checkout was asked [D14.330]', async () => {
+    const { subscriptionId: id } = await sell(on, scope);
+    const { checkout } = on.context;
+    const getSession: typeof checkout.getSession = async (...asked) => {
+      await update(id, { metadata: { changed: 'yes' } });
+      return checkout.getSession(...asked);
+    };
+    const context = { ...on.context, checkout: { ...checkout, getSession } };
+    const asked = { atPeriodEnd: false, refund: 'prorated', refundAmountCents: null } as const;
+    await expect(cancelSubscription(context, scope, id, asked)).rejects.toMatchObject({ code: 'lock_timeout' });
+    expect(await refundsOf(id)).toEqual([]);
   });
 });

@@ -244,7 +244,7 @@ describe('a payment for other items', () => {
     expect([await totalsOf(id), await pendingOf(id)]).toEqual([[3_000, 7_500], []]);
   });
 
-  it('is refunded in proportion to the time that its own invoice is for', async () => {
+  it('is refunded up to the value of the unused time [D14.330]', async () => {
     const { id, price } = await soldAnd(6_000);
     await changeTo(id, price, 'always_invoice');
     on.at(new Date((Date.parse(half) + Date.parse(may)) / 2));
@@ -258,7 +258,7 @@ describe('a payment for other items', () => {
       [id],
     );
     expect(commands.map(({ payload }) => fromBinary(EventSchema, payload).object.value)).toMatchObject([
-      { amountCents: 750n },
+      { amountCents: 1_500n },
     ]);
   });
 });

@@ -3,20 +3,24 @@ import { append } from '@eligo/events';
 import { Failure } from '@eligo/failures';
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { type RefundRequested, RefundRequestedSchema } from '@eligo/proto/events/v1/events';
-import { allocate, type Cents, cents, centsFromInt64, sumCents } from '@eligo/values';
+import { allocate, type Cents, cents, sumCents } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { type Cancellation, decideCancellation } from '../domain/cancellation.ts';
 import type { Invoice } from '../domain/invoice.ts';
+import { type KeptShare, nothingTakenBack } from '../domain/kept-share.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { loadInvoiceCharges } from '../store/invoice-charges.ts';
 import { findInvoice } from '../store/invoices.ts';
 import { intentsOfInvoices } from '../store/paid-invoices.ts';
+import { pendingProrations } from '../store/prorations.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { askAwaited, isAwaited } from './ask-awaited.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
 import { chargeInFlight, refuseWhileCharging } from './change-subscription.ts';
 import { endSubscription } from './end-subscription.ts';
+import { readKeptShare } from './read-kept-share.ts';
+import { readTakenBack, type TakenBack } from './read-taken-back.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
 
 /**
@@ -32,19 +36,24 @@ export async function cancelSubscription(
   const known = await findSubscription(context.database, scope, id);
   if (known !== undefined && !cancellation.atPeriodEnd && (await isAwaited(context, scope, known))) {
     // Refuses what cannot be refunded before the customer is given up.
-    decideCancellation(known, undefined, cancellation, context.clock.now());
+    decideCancellation(known, undefined, cancellation, nothingRefundable, context.clock.now());
     await askAwaited(context, scope, known, true);
     // The customer paid before the cancellation. The partner decides again, now that the subscription is active.
     const settled = await findSubscription(context.database, scope, id);
     if (settled?.status === 'active') throw chargeInFlight();
   }
-  const takenBack = cancellation.refund === 'none' ? nothingTakenBack : await readTakenBack(context, scope, known);
+  const asked = await readRefunded(context, scope, id, cancellation);
   return withTx(context.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, id);
     if (before === undefined) throw new Failure('subscription_not_found');
     const at = await timeOnClock(tx, scope, context.clock, before.testClockId);
     const invoice = before.latestInvoiceId === null ? undefined : await findInvoice(tx, scope, before.latestInvoiceId);
-    const { subscription, refundCents } = decideCancellation(before, invoice, cancellation, at);
+    // What was asked is of another payment or another period.
+    if (asked.subscription !== undefined && asked.subscription.version !== before.version) throw chargeInFlight();
+    const { takenBack, kept } = asked;
+    const pending = cancellation.refund === 'prorated' ? await pendingProrations(tx, scope, id) : [];
+    const refundable = { takenBackCents: sumCents([...takenBack.values()]), kept, pending };
+    const { subscription, refundCents } = decideCancellation(before, invoice, cancellation, refundable, at);
     if (subscription.status !== 'canceled') {
       const saved = await saveSubscription(tx, scope, before, subscription);
       wakeWhenDue(tx, saved, at);
@@ -61,26 +70,47 @@ export async function cancelSubscription(
   });
 }
 
-/** What was refunded or disputed of payments, by their intents. */
-type TakenBack = ReadonlyMap<string, Cents>;
+const nothingRefundable = { takenBackCents: cents(0), kept: nothingTakenBack, pending: [] };
 
-const nothingTakenBack: TakenBack = new Map();
+interface Refunded {
+  readonly takenBack: TakenBack;
+  readonly kept: KeptShare;
+  /** The subscription of which this was asked; undefined if nothing was. */
+  readonly subscription: Subscription | undefined;
+}
 
-// A refund of one payment gives back what is left of it. Only where two cards have paid does it matter what is left of each.
-async function readTakenBack(
-  { database, checkout, callerFor }: Context,
+/** What checkout says was taken back, as far as the refund of this cancellation depends on it. */
+async function readRefunded(
+  context: Context,
   scope: Scope,
-  subscription: Subscription | undefined,
-): Promise<TakenBack> {
-  const intents = await intentsOfInvoices(database, scope, [subscription?.latestInvoiceId ?? '']);
-  if (intents.length < 2) return nothingTakenBack;
-  const takenBack = await Promise.all(
-    intents.map(async (id): Promise<[string, Cents]> => {
-      const intent = await checkout.getPaymentIntent({ id }, { caller: callerFor(scope) });
-      return [id, centsFromInt64(intent.amountRefundedCents + intent.amountDisputedCents)];
-    }),
+  id: string,
+  { atPeriodEnd, refund }: Cancellation,
+): Promise<Refunded> {
+  const nothing = { takenBack: new Map<string, Cents>(), kept: nothingTakenBack, subscription: undefined };
+  if (atPeriodEnd || refund === 'none') return nothing;
+  const subscription = await findSubscription(context.database, scope, id);
+  const latestId = subscription?.latestInvoiceId ?? undefined;
+  const invoice = latestId === undefined ? undefined : await findInvoice(context.database, scope, latestId);
+  if (subscription === undefined || invoice === undefined) return nothing;
+  // All of one payment gives back what remains of it. Where two cards have paid, it matters what is left of each.
+  if (refund === 'full') {
+    const intents = await intentsOfInvoices(context.database, scope, [invoice.id]);
+    if (intents.length < 2) return nothing;
+  }
+  const [takenBack, kept] = await Promise.all([
+    readTakenBack(context, scope, [invoice]),
+    refund === 'prorated' ? readKeptShare(context, scope, subscription) : nothingTakenBack,
+  ]);
+  if (kept === undefined) throw tooManyInvoices();
+  return { takenBack, kept, subscription };
+}
+
+function tooManyInvoices(): Failure {
+  return Failure.invalid(
+    ['body', 'subscription', 'refund'],
+    'value_error',
+    'This period has too many invoices for a prorated refund. Send custom with an amount',
   );
-  return new Map(takenBack);
 }
 
 /** The refund of a cancellation, a command for each card that has paid, in proportion to what is left of its payment. The first card's has the operation id of the whole. */

@@ -1,7 +1,10 @@
 import { cents, newId } from '@eligo/values';
 import { describe, expect, it } from 'vitest';
-import { type Cancellation, decideCancellation } from './cancellation.ts';
+import { type Cancellation, decideCancellation, type Refundable } from './cancellation.ts';
+import type { Invoice } from './invoice.ts';
+import { nothingTakenBack } from './kept-share.ts';
 import { newSubscription, type SoldSubscription } from './new-subscription.ts';
+import type { Subscription } from './subscription.ts';
 
 const start = new Date('2026-04-01T00:00:00.000Z');
 const sold: SoldSubscription = {
@@ -40,13 +43,16 @@ const sold: SoldSubscription = {
   metadata: {},
 };
 const { subscription, invoice } = newSubscription(sold);
-const cancel = (parts: Partial<Cancellation>, at = start) =>
+const untouched: Refundable = { takenBackCents: cents(0), kept: nothingTakenBack, pending: [] };
+const cancel = (parts: Partial<Cancellation>, at = start, refundable: Partial<Refundable> = {}) =>
   decideCancellation(
     subscription,
     invoice,
     { atPeriodEnd: false, refund: 'none', refundAmountCents: null, ...parts },
+    { ...untouched, ...refundable },
     at,
   );
+const half = new Date('2026-04-16T00:00:00.000Z');
 
 describe('a subscription from a completed session', () => {
   it('is active with its first invoice paid, over one period from the session', () => {
@@ -101,6 +107,24 @@ describe('canceling a subscription', () => {
     expect(cancel({ refund: 'prorated' }, new Date(at)).refundCents).toBe(amount);
   });
 
+  it('refunds the unused time of what the shop has kept, and at most what is left of the payment [D14.3]', () => {
+    const refunded = (cancelled: Subscription, paid: Invoice, takenBack: number) => {
+      const takenBackCents = cents(takenBack);
+      const refundable = { ...untouched, takenBackCents, kept: { paidCents: paid.amountPaidCents, takenBackCents } };
+      const asked = { atPeriodEnd: false, refund: 'prorated', refundAmountCents: null } as const;
+      return decideCancellation(cancelled, paid, asked, refundable, half).refundCents;
+    };
+    expect(refunded(subscription, invoice, 2_000)).toBe(500);
+    expect(refunded(subscription, invoice, 3_000)).toBe(0);
+    // A device of 100.00 was paid with the same session; a credit paid 25.00 of the period.
+    expect(refunded(subscription, { ...invoice, amountPaidCents: cents(13_000) }, 0)).toBe(1_500);
+    expect(refunded(subscription, { ...invoice, amountPaidCents: cents(500) }, 0)).toBe(500);
+    // Of a session that was paid in part: no more than half of what it was paid, and than half of what the items cost.
+    const items = subscription.items.map((item) => ({ ...item, invoicedCents: null, invoicedEligible: null }));
+    expect(refunded({ ...subscription, items }, { ...invoice, amountPaidCents: cents(2_000) }, 0)).toBe(1_000);
+    expect(refunded({ ...subscription, items }, { ...invoice, amountPaidCents: cents(9_000) }, 0)).toBe(1_500);
+  });
+
   it.each([null, 0, -1])('refuses a custom refund of %s at refund_amount [SUB-6]', (amount) => {
     const custom = { refund: 'custom' as const, refundAmountCents: amount === null ? null : cents(amount) };
     expect(() => cancel(custom)).toThrow(
@@ -110,10 +134,20 @@ describe('canceling a subscription', () => {
     );
   });
 
-  it('refuses a custom refund of more than was paid', () => {
-    expect(() => cancel({ refund: 'custom', refundAmountCents: cents(3_001) })).toThrow(
+  it.each([
+    [3_001, 0],
+    [1_001, 2_000],
+    [1, 3_100],
+  ])('refuses a custom refund of %i of 30.00 of which %i are taken back [SUB-6, D14.330]', (amount, takenBack) => {
+    const custom = { refund: 'custom', refundAmountCents: cents(amount) } as const;
+    expect(() => cancel(custom, start, { takenBackCents: cents(takenBack) })).toThrow(
       expect.objectContaining({ violations: [expect.objectContaining({ type: 'refund_amount_exceeds_remaining' })] }),
     );
+  });
+
+  it('refunds a custom amount of all that is left of the payment', () => {
+    const custom = { refund: 'custom', refundAmountCents: cents(1_000) } as const;
+    expect(cancel(custom, start, { takenBackCents: cents(2_000) }).refundCents).toBe(1_000);
   });
 
   it('refuses a refund together with an end that is still to come [D14.2]', () => {
@@ -125,7 +159,7 @@ describe('canceling a subscription', () => {
   it('refuses one that has ended', () => {
     const ended = { ...subscription, status: 'canceled' as const };
     const now: Cancellation = { atPeriodEnd: false, refund: 'none', refundAmountCents: null };
-    expect(() => decideCancellation(ended, invoice, now, start)).toThrow(
+    expect(() => decideCancellation(ended, invoice, now, untouched, start)).toThrow(
       expect.objectContaining({ code: 'subscription_not_cancelable' }),
     );
   });

@@ -1,7 +1,10 @@
 import { Failure } from '@eligo/failures';
-import { type Cents, cents } from '@eligo/values';
+import { type Cents, cents, periodAround, sumCents } from '@eligo/values';
+import { discountsAt, type StoredDiscount } from './discounts.ts';
+import { periodTotals } from './finalized-invoice.ts';
 import type { Invoice } from './invoice.ts';
-import { unusedPart } from './proration.ts';
+import { type KeptShare, keptOf } from './kept-share.ts';
+import { type Proration, unpaidWhole, unusedPart } from './proration.ts';
 import type { Subscription } from './subscription.ts';
 import { subscriptionStates } from './subscription-states.ts';
 
@@ -20,19 +23,29 @@ export interface DecidedCancellation {
   readonly refundCents: Cents;
 }
 
+/** What a refund can come from. */
+export interface Refundable {
+  /** What was taken back of the payments of the latest invoice. Only `prorated` and `custom` ask for it. */
+  readonly takenBackCents: Cents;
+  /** What the shop has kept of the payments of the present period. Only `prorated` asks for it. */
+  readonly kept: KeptShare;
+  /** What no invoice carries yet. */
+  readonly pending: readonly Proration[];
+}
+
 /**
  * Decides a cancellation at `at`, the acting customer's time. Throws `subscription_not_cancelable` for one that has ended, and a 422 for a
- * custom refund without a positive amount, for more than was paid, and for a refund together with `cancel_at_period_end`: what the customer
- * has paid for is still delivered then.
+ * custom refund without a positive amount, for more than was paid and is not taken back, and for a refund together with
+ * `cancel_at_period_end`: what the customer has paid for is still delivered then.
  */
 export function decideCancellation(
   subscription: Subscription,
   invoice: Invoice | undefined,
   cancellation: Cancellation,
+  refundable: Refundable,
   at: Date,
 ): DecidedCancellation {
   if (!subscriptionStates.canMove(subscription.status, 'canceled')) throw new Failure('subscription_not_cancelable');
-  const paid = invoice?.status === 'paid' ? invoice.amountPaidCents : cents(0);
   if (cancellation.atPeriodEnd) {
     if (cancellation.refund !== 'none') {
       throw Failure.invalid(
@@ -46,7 +59,7 @@ export function decideCancellation(
     const ended = { status: 'canceled', canceledAt: at } as const;
     return { subscription: isOver ? { ...ending, ...ended } : ending, refundCents: cents(0) };
   }
-  const refundCents = refundOf(invoice, paid, cancellation, at);
+  const refundCents = refundOf(subscription, invoice, cancellation, refundable, at);
   return { subscription: { ...subscription, status: 'canceled', canceledAt: at }, refundCents };
 }
 
@@ -58,14 +71,22 @@ export function endsWithPastPeriod(before: Subscription, after: Subscription, at
   return after.cancelAtPeriodEnd && !before.cancelAtPeriodEnd && before.currentPeriodEnd <= at;
 }
 
-function refundOf(invoice: Invoice | undefined, paid: Cents, cancellation: Cancellation, at: Date): Cents {
+function refundOf(
+  subscription: Subscription,
+  invoice: Invoice | undefined,
+  cancellation: Cancellation,
+  refundable: Refundable,
+  at: Date,
+): Cents {
+  const paidCents = invoice?.status === 'paid' ? invoice.amountPaidCents : cents(0);
+  const leftCents = cents(Math.max(0, paidCents - refundable.takenBackCents));
   switch (cancellation.refund) {
     case 'none':
       return cents(0);
     case 'full':
-      return paid;
+      return paidCents;
     case 'prorated':
-      return invoice === undefined ? cents(0) : unusedPart(paid, { period: periodOf(invoice), at });
+      return invoice === undefined ? cents(0) : unusedOf(subscription, invoice, leftCents, refundable, at);
     case 'custom': {
       const amount = cancellation.refundAmountCents;
       if (amount === null || amount <= 0) {
@@ -75,11 +96,11 @@ function refundOf(invoice: Invoice | undefined, paid: Cents, cancellation: Cance
           'A custom refund requires a positive refund_amount.',
         );
       }
-      if (amount > paid) {
+      if (amount > leftCents) {
         throw Failure.invalid(
           ['body', 'subscription', 'refund_amount'],
           'refund_amount_exceeds_remaining',
-          'refund_amount exceeds the amount paid on the latest invoice.',
+          'refund_amount exceeds what remains of the amount paid on the latest invoice.',
         );
       }
       return amount;
@@ -87,7 +108,31 @@ function refundOf(invoice: Invoice | undefined, paid: Cents, cancellation: Cance
   }
 }
 
-// What it was paid for: the invoice of a change is for a part of a period.
+// The value of the unused time: of what the items were invoiced at in this period, as far as it was paid and the shop has kept it. At most what is left of the latest payment.
+function unusedOf(
+  subscription: Subscription,
+  invoice: Invoice,
+  leftCents: Cents,
+  { kept, pending }: Refundable,
+  at: Date,
+): Cents {
+  const { items, anchor, currentPeriodStart, currentPeriodEnd } = subscription;
+  if (at >= currentPeriodEnd) return cents(0);
+  // A period that a resumed subscription goes on with began before it was resumed.
+  const period =
+    anchor > at ? { start: currentPeriodStart, end: currentPeriodEnd } : periodAround(anchor, subscription, at);
+  const discounts = discountsAt(subscription.discounts as readonly StoredDiscount[], at);
+  const totals = periodTotals(items, discounts);
+  const wholeCents = sumCents(items.map(({ invoicedCents }, index) => invoicedCents ?? totals[index] ?? cents(0)));
+  const waiting = unpaidWhole(pending, { start: currentPeriodStart, end: currentPeriodEnd });
+  const paidCents = cents(Math.max(0, wholeCents - waiting));
+  const unused = unusedPart(keptOf(paidCents, kept), { period, at });
+  // A session that was paid in part does not say what was paid of an item.
+  const isKnown = items.every(({ invoicedCents }) => invoicedCents !== null);
+  const most = isKnown ? leftCents : unusedPart(leftCents, { period: periodOf(invoice), at });
+  return cents(Math.min(unused, most));
+}
+
 function periodOf({ periodStart, periodEnd }: Invoice) {
   return { start: periodStart, end: periodEnd };
 }

@@ -129,6 +129,25 @@ export function duePending(pending: readonly Proration[]): Cents {
   return cents(usableCredits(charges, pending).remaining);
 }
 
+/**
+ * What of the present period waits for a later invoice, as a whole period: nobody has paid it yet. A credit that an invoice has used in part stands for nothing that
+ * waits.
+ */
+export function unpaidWhole(pending: readonly Proration[], period: RestOfPeriod['period']): Cents {
+  // What is left of a credit for another period pays for nothing of this one.
+  const isOfEnd = ({ kind, periodEnd }: Proration) => kind === 'charge' || periodEnd.getTime() === period.end.getTime();
+  const ofPeriod = pending.filter(
+    (one) => one.createdAt >= period.start && one.leftCents === one.amountCents && isOfEnd(one),
+  );
+  const wholes = ofPeriod.map(({ kind, wholeCents }) => (kind === 'charge' ? wholeCents : -wholeCents));
+  return cents(
+    Math.max(
+      0,
+      wholes.reduce((sum, whole) => sum + whole, 0),
+    ),
+  );
+}
+
 function usableCredits(lines: readonly InvoiceLine[], pending: readonly Proration[]) {
   const totalCents = sumCents(lines.map((line) => line.totalCents));
   const eligibleCents = sumCents(lines.map((line) => line.eligibleCents));
