@@ -59,6 +59,27 @@ describe('the pace of charges', () => {
     expect(asked).toEqual([0, 2_000, -60_000, 9_000, 9_001]);
   });
 
+  it('goes on at once when the clock is set back by hours, also for those who wait and behind a pause [D14.190, D14.333]', () => {
+    const pace = createChargePace({ perSecond: 10, burst: 3 });
+    const ahead = 4 * 3_600_000;
+    const turns = (count: number, ms: number) => Array.from({ length: count }, () => pace.take(scope, at(ms)));
+    expect(turns(5, ahead)).toEqual([undefined, undefined, undefined, at(ahead + 100), at(ahead + 200)]);
+    // The charge before it may have been of this time.
+    expect(turns(2, 0)).toEqual([at(100), at(200)]);
+    expect(turns(2, 100)).toEqual([undefined, at(300)]);
+    pace.pause(scope, at(ahead + 7_000));
+    expect(pace.pausedUntil(scope, at(200))).toEqual(at(60_200));
+    expect(pace.pausedUntil(scope, at(60_200))).toBeUndefined();
+    expect(pace.take(scope, at(60_200))).toBeUndefined();
+  });
+
+  it('tells a long queue to ask again within ten minutes [D14.333]', () => {
+    const pace = createChargePace({ perSecond: 10, burst: 1 });
+    let last: Date | undefined;
+    for (let waiting = 0; waiting < 7_000; waiting++) last = pace.take(scope, at(0));
+    expect(last).toEqual(at(600_000));
+  });
+
   it('forgets accounts whose bucket is full, and no pause', () => {
     const pace = createChargePace({ perSecond: 10, burst: 1 });
     pace.pause(scope, at(60_000));

@@ -27,7 +27,16 @@ interface Bucket {
   pausedUntilMs: number;
   /** When the last one that waits asks again. */
   lastTurnMs: number;
+  /** When a turn was last asked for. */
+  askedAtMs: number;
 }
+
+// A longer queue asks again then. A hold that ends much later is taken for one of a clock that was ahead (store/due-subscriptions.ts).
+const longestTurnMs = 10 * 60_000;
+// Checkout asks for a minute at most (decisions 14.190).
+const longestPauseMs = 60_000;
+// Those who ask at the same time read the clock some seconds apart.
+const setBackMs = 60_000;
 
 // A bucket that is full and has no pause is as good as none; this many are kept before such are dropped.
 const mostBuckets = 10_000;
@@ -48,9 +57,18 @@ export function createChargePace(limits: PaceLimits): ChargePace {
     const known = buckets.get(key);
     if (known !== undefined) return known;
     if (buckets.size >= mostBuckets) dropIdle(nowMs);
-    const made = { tokenAtMs: 0, pausedUntilMs: 0, lastTurnMs: 0 };
+    const made = { tokenAtMs: 0, pausedUntilMs: 0, lastTurnMs: 0, askedAtMs: 0 };
     buckets.set(key, made);
     return made;
+  }
+
+  // The wall clock may be set back. What was noted before is then at most as far ahead as it can be now.
+  function bucketAt(scope: Scope, nowMs: number): Bucket {
+    const bucket = bucketOf(scope, nowMs);
+    bucket.tokenAtMs = Math.min(bucket.tokenAtMs, nowMs + turnMs);
+    bucket.pausedUntilMs = Math.min(bucket.pausedUntilMs, nowMs + longestPauseMs);
+    if (nowMs < bucket.askedAtMs - setBackMs) bucket.lastTurnMs = 0;
+    return bucket;
   }
 
   function dropIdle(nowMs: number): void {
@@ -82,13 +100,15 @@ export function createChargePace(limits: PaceLimits): ChargePace {
     },
     take(scope, now) {
       const nowMs = now.getTime();
-      const bucket = bucketOf(scope, nowMs);
+      const bucket = bucketAt(scope, nowMs);
+      bucket.askedAtMs = nowMs;
       const tokenAtMs = Math.max(bucket.tokenAtMs, nowMs - (burst - 1) * turnMs);
       if (bucket.pausedUntilMs <= nowMs && tokenAtMs <= nowMs) {
         bucket.tokenAtMs = tokenAtMs + turnMs;
         return undefined;
       }
-      bucket.lastTurnMs = Math.max(bucket.lastTurnMs + turnMs, bucket.pausedUntilMs, tokenAtMs);
+      const nextTurnMs = Math.max(bucket.lastTurnMs + turnMs, bucket.pausedUntilMs, tokenAtMs);
+      bucket.lastTurnMs = Math.min(nextTurnMs, nowMs + longestTurnMs);
       return new Date(Math.ceil(bucket.lastTurnMs));
     },
     pause(scope, until) {
@@ -96,7 +116,7 @@ export function createChargePace(limits: PaceLimits): ChargePace {
       bucket.pausedUntilMs = Math.max(bucket.pausedUntilMs, until.getTime());
     },
     pausedUntil(scope, now) {
-      const { pausedUntilMs } = bucketOf(scope, now.getTime());
+      const { pausedUntilMs } = bucketAt(scope, now.getTime());
       return pausedUntilMs > now.getTime() ? new Date(pausedUntilMs) : undefined;
     },
   };

@@ -42,6 +42,37 @@ const eventsOf = async (...ids: string[]) =>
   ).map(({ type }) => type);
 
 describe('a renewal', () => {
+  it('goes on when the wall clock that was hours ahead is set back, also held by a process that died [D14.190, D14.333]', async () => {
+    const sold = await Promise.all(Array.from({ length: 3 }, () => sell(on, scope)));
+    const pace = createChargePace({ perSecond: 2, burst: 1 });
+    const runPaced = async (time: string) => {
+      on.at(`2026-05-${time}Z`);
+      while (await runDueSubscriptions({ ...on.context, pace }));
+    };
+    const charged = async () =>
+      (await Promise.all(sold.map(({ subscriptionId }) => read(subscriptionId)))).filter(
+        ({ subscription }) => subscription.currentPeriodStart.getTime() === Date.parse('2026-05-01T00:00:00.000Z'),
+      ).length;
+    await runPaced('01T05:00:00.000');
+    expect(await charged()).toBe(1);
+    const waiting = `account_id = $1 and held_until is not null and held_until > '2026-05-01T05:00:00Z'`;
+    const [dead, ...others] = await on.test.admin<{ id: string }>(
+      `select id from billing.subscriptions where ${waiting} order by id`,
+      [scope.accountId],
+    );
+    expect(others).toHaveLength(1);
+    await on.test.admin(`update billing.subscriptions set held_until = '2026-05-01T06:00:00Z' where id = $1`, [
+      dead?.id,
+    ]);
+    // One that waits for an operator stays held.
+    const { subscriptionId: kept } = await sell(on, scope);
+    await on.test.admin(`update billing.subscriptions set held_until = '9999-01-01T00:00:00Z' where id = $1`, [kept]);
+    for (const time of ['01T01:00:00.000', '01T01:00:00.500', '01T01:00:01.000', '01T01:00:01.500'])
+      await runPaced(time);
+    expect(await charged()).toBe(3);
+    expect((await read(kept)).subscription.heldUntil).toEqual(new Date('9999-01-01T00:00:00.000Z'));
+  });
+
   it('that the processor turns away is asked again after its Retry-After and counts no failure; its account waits in order, and no other one does [D14.190]', async () => {
     const first = await sell(on, scope);
     const later = await sell(on, scope, { at: new Date(start.getTime() + 1_000) });

@@ -26,11 +26,11 @@ const leftBehind = async (scope: Scope) => {
   await withTx(on.database, scope, (tx) => moveTestClock(tx, scope, id, later, 'advancing'));
   return id;
 };
-/** One that cannot go on: another process holds what is due by it. */
+/** One that cannot go on: what is due by it is held for an operator. */
 const stuck = async (scope: Scope) => {
   const id = await leftBehind(scope);
   const { subscriptionId } = await sell(on, scope, { testClockId: id });
-  await on.test.admin(`update billing.subscriptions set held_until = '2030-01-01' where id = $1`, [subscriptionId]);
+  await on.test.admin(`update billing.subscriptions set held_until = '9999-01-01' where id = $1`, [subscriptionId]);
 };
 const twenty = async (make: () => Promise<unknown>) => {
   for (let count = 0; count < 20; count++) await make();

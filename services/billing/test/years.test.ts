@@ -107,6 +107,8 @@ describe(`subscriptions over ${size.months} months with lost calls, declines and
           await runAllDue();
           on.at(to);
           await runAllDue();
+          // What is due is renewed, but for what failed now: that is asked again in its turn, after a pause of a minute at most.
+          expect(await heldLater(to, new Date(to.getTime() + 61_000))).toBe(0);
         });
       }
       for (let at = end.getTime(); (await howManyDue(at)) > 0; at += hourMs / 6) {
@@ -191,6 +193,15 @@ async function howManyDue(at: number): Promise<number> {
     [scope.accountId, new Date(at)],
   );
   return Number(row?.n);
+}
+
+/** How many are due by a time, and are held until after another one. */
+async function heldLater(due: Date, until: Date): Promise<number> {
+  const rows = await on.test.admin(
+    'select from billing.subscriptions where account_id = $1 and due_at <= $2 and held_until > $3',
+    [scope.accountId, due, until],
+  );
+  return rows.length;
 }
 
 async function booksAgree(kept: readonly Kept[]): Promise<void> {

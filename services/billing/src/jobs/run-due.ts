@@ -7,7 +7,13 @@ import { runDueJob } from '../actions/wake-when-due.ts';
 import { boundedSignal } from '../bounded-signal.ts';
 import type { Context } from '../context.ts';
 import { openAdaptivePlaces, openPlaces } from '../places.ts';
-import { claimDue, claimDueOfAccounts, type DueSubscription, nextDueAt } from '../store/due-subscriptions.ts';
+import {
+  claimDue,
+  claimDueOfAccounts,
+  type DueSubscription,
+  freeFalseHolds,
+  nextDueAt,
+} from '../store/due-subscriptions.ts';
 
 // One look takes as many as fill two groups. A process works on four groups at a time, each of one account: some write while the others wait for the processor.
 const mostAtOnce = 2 * maxGroupSize;
@@ -54,6 +60,10 @@ export async function runDueSubscriptions(
   place: DuePlace = {},
 ): Promise<boolean> {
   const times = { at: context.clock.now(), until: holdUntil(context) };
+  const freed = await freeFalseHolds(context.database, times.at, mostAtOnce);
+  if (freed > 0) {
+    context.logger.warn({ count: freed }, 'Wall clock was set back; freed subscriptions that were held until later');
+  }
   const due = await claimDue(context.database, times.at, times.until, mostAtOnce);
   if (due.length === mostAtOnce) {
     const pages = { accounts: accountsAtOnce, each: eachOfThem };
@@ -64,7 +74,7 @@ export async function runDueSubscriptions(
   }
   const done = await runEach(context, due, times.until, signal);
   // What was done may have made the next thing due at once: after an outage, the next period.
-  return (await runOnClocks(context, place, signal)) || done > 0;
+  return (await runOnClocks(context, place, signal)) || done > 0 || freed === mostAtOnce;
 }
 
 async function runEach(context: Context, due: DueSubscription[], until: Date, signal: AbortSignal): Promise<number> {

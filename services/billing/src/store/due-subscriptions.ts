@@ -32,6 +32,17 @@ export async function claimDueOfAccounts(
   };
 }
 
+/**
+ * Frees subscriptions that are held until later than any hold lasts, and says how many: the wall clock was ahead when they were held. Those that wait for an operator
+ * stay held.
+ */
+export async function freeFalseHolds(db: Db, at: Date, most: number): Promise<number> {
+  return (await db.row(freeFalse, null, [at, `${longestHoldMs} milliseconds`, most]))?.freed ?? 0;
+}
+
+// Longer than the longest lease (ELIGO_RENEWAL_LEASE_MS), and than a turn of the pace is ahead: ten minutes each.
+const longestHoldMs = 15 * 60_000;
+
 /** When the next subscription is due by the wall clock. */
 export async function nextDueAt(db: Db, after: Date): Promise<Date | undefined> {
   return (await db.row(next, null, [after]))?.at ?? undefined;
@@ -83,6 +94,10 @@ const claim = unscoped<FoundRow & { id: string; work_at: Date }>(
 const claimOfAccounts = unscoped<FoundRow & { id: string | null }>(
   'subscriptions.claim_due_of_each_account',
   'select account_id, test_mode, id from claim_due_of_each_account($1, $2, $3, $4, $5, $6)',
+);
+const freeFalse = unscoped<{ freed: number }>(
+  'subscriptions.free_false_holds',
+  'select free_false_holds($1, $2::interval, $3) as freed',
 );
 const next = unscoped<{ at: Date | null }>('subscriptions.next_due', 'select next_due_subscription($1) as at');
 const selectOnClock = scoped<{ id: string; due_at: Date }>(
