@@ -1,10 +1,13 @@
+import { Failure } from '@eligo/failures';
 import type { Scope } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { payInvoice } from '../src/actions/pay-invoice.ts';
 import { advanceTestClock, createTestClock, removeTestClock } from '../src/actions/test-clocks.ts';
 import { runDue, runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { findSubscription } from '../src/store/subscriptions.ts';
 import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
+import { callsOn } from './subscription-calls.ts';
 
 let on: Fixture;
 let scope: Scope;
@@ -111,4 +114,82 @@ it('the look for what is due reads nothing of what ends later, however much that
     read.push((plan?.['Shared Hit Blocks'] ?? 0) + (plan?.['Shared Read Blocks'] ?? 0));
   }
   expect(Math.min(...read)).toBeLessThan(20);
+});
+
+describe('what is pending of a subscription that ends with its period [D14.335]', () => {
+  const may = '2026-05-01T00:00:00.000Z';
+  const { runAt, read, eventsOf, invoicesOf, update } = callsOn(
+    () => on,
+    () => scope,
+  );
+  /** 30.00 of April, 60.00 of its second half, and an end with May. */
+  const ending = async () => {
+    const sold = await sell(on, scope);
+    on.at('2026-04-16T00:00:00.000Z');
+    await update(sold.subscriptionId, {
+      items: [{ priceId: on.peers.price({ unitAmountCents: 12_000 }), quantity: 1 }],
+    });
+    await update(sold.subscriptionId, { cancelAtPeriodEnd: true });
+    return sold;
+  };
+  const seen = async (id: string) => {
+    const { subscription, invoice } = await read(id);
+    return [
+      subscription.status,
+      invoice.status,
+      invoice.totalCents,
+      invoice.amountPaidCents,
+      on.peers.takenOf(invoice.id),
+    ];
+  };
+
+  it('is charged before it ends', async () => {
+    const { subscriptionId: id } = await ending();
+    await runAt(may);
+    expect(await seen(id)).toEqual(['canceled', 'paid', 4_500, 4_500, 4_500]);
+    expect((await eventsOf(id)).at(-1)).toBe('customer.subscription.deleted');
+    expect((await read(id)).invoice).toMatchObject({
+      ...{ billingReason: 'subscription_update', periodStart: new Date('2026-04-16T00:00:00.000Z') },
+      periodEnd: new Date(may),
+    });
+  });
+
+  it('is given up where the card declines: it ends all the same, and the partner can charge it', async () => {
+    const { subscriptionId: id, card } = await ending();
+    on.peers.behave(card, 'insufficient_funds');
+    await runAt(may);
+    expect(await seen(id)).toEqual(['canceled', 'uncollectible', 4_500, 0, 0]);
+    expect((await read(id)).subscription.canceledAt).toEqual(new Date(may));
+    on.peers.behave(card, 'pays');
+    await runAt('2026-05-20T00:00:00.000Z');
+    expect((await seen(id))[4]).toBe(0);
+    expect(await payInvoice(on.context, call, (await read(id)).invoice.id, undefined)).toMatchObject({
+      status: 'paid',
+    });
+  });
+
+  it('is charged once after a crash between its invoice and its charge, and after an answer that was lost', async () => {
+    const { subscriptionId: id, card } = await ending();
+    const { checkout } = on.context;
+    const getPaymentMethod = () => Promise.reject(new Failure('service_unavailable'));
+    on.at(may);
+    await runDueSubscriptions({ ...on.context, checkout: { ...checkout, getPaymentMethod } });
+    expect(await seen(id)).toEqual(['active', 'open', 4_500, 0, 0]);
+    on.peers.failOn(card, 'lost_after');
+    await runAt('2026-05-01T00:00:15.000Z');
+    expect(await seen(id)).toEqual(['active', 'open', 4_500, 0, 4_500]);
+    await runAt('2026-05-01T00:01:15.000Z');
+    expect(await seen(id)).toEqual(['canceled', 'paid', 4_500, 4_500, 4_500]);
+    expect(await invoicesOf(id)).toHaveLength(2);
+  });
+
+  it('stays a write-off of less than any card can be charged', async () => {
+    const { subscriptionId: id } = await sell(on, scope);
+    on.at('2026-04-30T23:00:00.000Z');
+    await update(id, { items: [{ priceId: on.peers.price({ unitAmountCents: 3_600 }), quantity: 1 }] });
+    await update(id, { cancelAtPeriodEnd: true });
+    await runAt(may);
+    expect((await read(id)).subscription.status).toBe('canceled');
+    expect(await invoicesOf(id)).toHaveLength(1);
+  });
 });

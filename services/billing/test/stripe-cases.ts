@@ -9,6 +9,7 @@ const half = '2026-04-16T00:00:00.000Z';
 const day = (text: string) => `${text}T00:00:00.000Z`;
 
 const prorations = 'docs.stripe.com/billing/subscriptions/prorations';
+const canceling = 'docs.stripe.com/billing/subscriptions/cancel';
 const quantities = 'docs.stripe.com/billing/subscriptions/quantities';
 const trials = 'docs.stripe.com/billing/subscriptions/trials';
 const cycle = 'docs.stripe.com/billing/subscriptions/billing-cycle';
@@ -89,6 +90,24 @@ export function stripeCases(machineOf: () => Fixture, scopeOf: () => Scope): voi
         ...{ anchor: new Date(half), currentPeriodEnd: new Date(day('2027-04-16')) },
       });
     });
+  });
+
+  describe(`what ${canceling} gives`, () => {
+    it.each(['cancelAtPeriodEnd', 'cancelAt'] as const)(
+      'pending prorations stay with `%s`, and are collected at the end: 500.00 less 5.00 for half a month of 1,000.00 [D14.186, D14.335]',
+      async (ends) => {
+        const { id } = await tenAMonth();
+        at(half);
+        await update(id, { items: [{ priceId: price(100_000), quantity: 1 }] });
+        await update(id, ends === 'cancelAt' ? { cancelAt: new Date(may) } : { cancelAtPeriodEnd: true });
+        await runAt(may);
+        expect(await laterInvoices(id)).toEqual(['2026-04-16 495']);
+        expect(await read(id)).toMatchObject({
+          ...{ subscription: { status: 'canceled', canceledAt: new Date(may) } },
+          invoice: { status: 'paid', amountPaidCents: 49_500 },
+        });
+      },
+    );
   });
 
   describe(`what ${quantities} gives`, () => {

@@ -12,6 +12,7 @@ import { askAwaited } from './ask-awaited.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
 import { collectInvoice } from './collect-invoice.ts';
 import { endSubscription, expireSubscription } from './end-subscription.ts';
+import { invoiceBeforeEnd } from './invoice-before-end.ts';
 import { renewSubscription } from './renew-subscription.ts';
 import { endSetUpWait } from './set-up-card.ts';
 import { sharePace } from './share-pace.ts';
@@ -36,13 +37,16 @@ export async function runDueStep(
       await release(context, scope, id, null);
       return false;
     }
-    const turn = charging.has(next.step) && pace ? await turnOf(context, pace, scope, times.now) : undefined;
+    const at = times.isClock && next.at < times.now ? next.at : times.now;
+    const first = next.step === 'end' ? await invoiceBeforeEnd(context, scope, subscription, at) : 'nothing';
+    if (first === 'changed') return await giveBack(context, scope, id, 'changed');
+    const step = first === 'owes' ? 'collect' : next.step;
+    const turn = charging.has(step) && pace ? await turnOf(context, pace, scope, times.now) : undefined;
     if (turn !== undefined) {
       await release(context, scope, id, turn);
       return false;
     }
-    const at = times.isClock && next.at < times.now ? next.at : times.now;
-    const outcome = await run(context, scope, subscription, next.step, at, isAsked);
+    const outcome = await run(context, scope, subscription, step, at, isAsked);
     return await giveBack(context, scope, id, outcome);
   } catch (error) {
     await giveBackLater(context, scope, id, error);
