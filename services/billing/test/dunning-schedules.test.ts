@@ -1,6 +1,8 @@
 import type { Scope } from '@eligo/postgres';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { changeDunning } from '../src/actions/change-dunning.ts';
+import { defaultDunning } from '../src/domain/dunning.ts';
+import { afterFailure } from '../src/domain/failure-notice.ts';
 import { type Fixture, openFixture, paidPeriods, sell, someScope, start } from './fixture.ts';
 import { callsOn, may } from './subscription-calls.ts';
 
@@ -79,6 +81,32 @@ describe('the days on which an account duns', () => {
     const { subscriptionId: id } = await sell(on, scope, { card: on.peers.card(true, 'stolen_card') });
     await runAt(may);
     expect((await read(id)).subscription.paymentAt).toEqual(new Date(Date.parse(may) + 30 * 86_400_000));
+  });
+
+  it('are all that are left of another card that is given after one was refused for good, and the mail says so [D14.91, D14.334]', async () => {
+    const { subscriptionId: id, customerId } = await sell(on, scope, { card: on.peers.card(true, 'expired_card') });
+    await runAt(may);
+    const mailed = async () => {
+      const { subscription, invoice } = await read(id);
+      return afterFailure(subscription, invoice, defaultDunning);
+    };
+    const [day3, day7] = [3, 7].map((day) => new Date(Date.parse(may) + day * 86_400_000));
+    expect(await mailed()).toEqual({ kind: 'deadline', at: day7, endsWith: 'canceled' });
+    on.at('2026-05-02T12:00:00.000Z');
+    await update(id, { defaultPaymentMethodId: on.peers.cardOf(customerId, true, 'insufficient_funds') });
+    expect((await read(id)).subscription).toMatchObject({ status: 'past_due', paymentAt: day3 });
+    for (const day of ['04', '06']) await runAt(`2026-05-${day}T00:00:00.000Z`);
+    expect(await mailed()).toEqual({ kind: 'retry', at: day7, endsWith: 'canceled' });
+    expect(await triesOf(id)).toEqual([7]);
+    expect((await read(id)).subscription.status).toBe('canceled');
+  });
+
+  it('are the last one alone again if the other card is refused for good, too [D14.334]', async () => {
+    const { subscriptionId: id, customerId } = await sell(on, scope, { card: on.peers.card(true, 'expired_card') });
+    await runAt(may);
+    on.at('2026-05-02T12:00:00.000Z');
+    await update(id, { defaultPaymentMethodId: on.peers.cardOf(customerId, true, 'stolen_card') });
+    expect((await read(id)).subscription.paymentAt).toEqual(new Date(Date.parse(may) + 7 * 86_400_000));
   });
 
   it('are refused where they do not ascend from 1 to 60, or are more than ten [D14.91]', async () => {

@@ -3,7 +3,7 @@ import { cents } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { isRefusedForGood, nextRetry, startOfDunning } from '../domain/dunning.ts';
 import type { ChargeStatus, Invoice, InvoiceCharge } from '../domain/invoice.ts';
-import { isOwnCard, type Subscription } from '../domain/subscription.ts';
+import { isOwnCard, isOwnRefused, type Subscription } from '../domain/subscription.ts';
 import { type SubscriptionStatus, unpaidStatuses } from '../domain/subscription-states.ts';
 import { isBackupAgreed } from '../store/backup-agreements.ts';
 import { findDunning } from '../store/dunning-settings.ts';
@@ -189,9 +189,9 @@ export async function recordFailure(
   const firstFailedAt = startOfDunning(invoice.firstFailedAt, { dueAt: subscription.paymentAt ?? at, at });
   const settings = await findDunning(tx, scope);
   const refused = refusedCards(invoice, failure.refusedPaymentMethodId);
-  const { refusedPaymentMethodId, refusedBackupPaymentMethodId } = refused;
   const refusedForGood =
-    refusedPaymentMethodId !== null && (!invoice.healthRefused || refusedBackupPaymentMethodId !== null);
+    isOwnRefused(subscription, refused.refusedPaymentMethodId) &&
+    (!invoice.healthRefused || isOwnRefused(subscription, refused.refusedBackupPaymentMethodId));
   const failed = await saveInvoice(tx, scope, invoice, {
     ...invoice,
     attempts: invoice.attempts + 1,

@@ -1,7 +1,7 @@
 import type { Cents } from '@eligo/values';
 import { type DunningSettings, nextRetry } from './dunning.ts';
 import type { Invoice } from './invoice.ts';
-import type { Subscription } from './subscription.ts';
+import { isOwnRefused, type Subscription } from './subscription.ts';
 
 /** What a mail about a failed payment says. It names nothing that was bought. */
 export interface FailureNotice {
@@ -44,13 +44,15 @@ const reasons: ReadonlyMap<string, FailureReason> = new Map([
 
 /** What happens after the last failure of an open invoice, by the account's schedule. */
 export function afterFailure(
-  { status, paymentAt: at }: Pick<Subscription, 'status' | 'paymentAt'>,
+  subscription: Pick<Subscription, 'status' | 'paymentAt' | 'defaultPaymentMethodId' | 'backupPaymentMethodId'>,
   { firstFailedAt, refusedPaymentMethodId }: Pick<Invoice, 'firstFailedAt' | 'refusedPaymentMethodId'>,
   settings: DunningSettings,
 ): AfterFailure {
+  const { status, paymentAt: at } = subscription;
   if (status !== 'past_due' || at === null || firstFailedAt === null) return { kind: 'none' };
   const isLast = nextRetry(settings, { firstFailedAt, at, refusedForGood: false }) === undefined;
-  // A card that was refused for good is not charged at the last time either.
-  if (refusedPaymentMethodId !== null && isLast) return { kind: 'deadline', at, endsWith: settings.endsWith };
+  // A card that was refused for good is not charged at the last time either; one that the customer has given since is.
+  const isRefused = isOwnRefused(subscription, refusedPaymentMethodId);
+  if (isRefused && isLast) return { kind: 'deadline', at, endsWith: settings.endsWith };
   return { kind: 'retry', at, endsWith: isLast ? settings.endsWith : null };
 }

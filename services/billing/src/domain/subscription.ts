@@ -73,3 +73,8 @@ export function isOwnCard(
 ): boolean {
   return paymentMethodId === defaultPaymentMethodId || paymentMethodId === backupPaymentMethodId;
 }
+
+/** Whether a card that was refused for good is one that a subscription would still be charged on. */
+export function isOwnRefused(cards: Parameters<typeof isOwnCard>[0], refusedPaymentMethodId: string | null): boolean {
+  return refusedPaymentMethodId !== null && isOwnCard(cards, refusedPaymentMethodId);
+}
