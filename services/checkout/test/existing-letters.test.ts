@@ -7,6 +7,7 @@ import { createSession } from '../src/actions/create-session.ts';
 import { type Letter, validityEnd } from '../src/domain/letter.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sessionRequestOf } from '../src/rpc/session-request.ts';
+import { findValidLetters } from '../src/store/letters.ts';
 import { mirrorTestClock } from '../src/store/test-clocks.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 import { callIn, line, sessionMessage, start } from './fixture.ts';
@@ -72,6 +73,36 @@ describe('a valid letter', () => {
     ]) {
       expect(session).toMatchObject({ letterRequired: true, letterFeeStatus: 'pending', fees: [] });
     }
+  });
+
+  it('serves no time before it was approved, nor after it ends [D14.142, D14.331]', async () => {
+    fixture.clock.set(start);
+    const { customerId, product, letter } = await approved();
+    const at = async (time: Date) =>
+      (await findValidLetters(fixture.database, fixture.scope, customerId, [product], time)).get(product);
+    const { decidedAt, validUntil } = letter as { decidedAt: Date; validUntil: Date };
+    const before = (time: Date) => new Date(time.getTime() - 1);
+    expect(await at(before(decidedAt))).toBeUndefined();
+    expect([await at(decidedAt), await at(before(validUntil))]).toEqual([letter.id, letter.id]);
+    expect(await at(validUntil)).toBeUndefined();
+  });
+
+  it('serves the time before another one was approved, and the one that ends last serves where both do [D14.331]', async () => {
+    fixture.clock.set(start);
+    const { customerId, product, letter } = await approved();
+    const renewed = new Date(start.getTime() + 200 * 86_400_000);
+    const session = await sessionOf(customerId, [line({ unitAmount: 2_000 })]);
+    await fixture.test.admin(
+      `insert into checkout.letters (account_id, test_mode, id, session_id, product_id, customer_id, test_clock_id, status, url, review_until,
+         created_at, decided_at, valid_until)
+       select account_id, test_mode, $2, $3, product_id, customer_id, test_clock_id, status, url, review_until, created_at, $4, $5
+       from checkout.letters where id = $1`,
+      [letter.id, newId('letter'), session.id, renewed, validityEnd(renewed)],
+    );
+    const at = async (time: Date) =>
+      (await findValidLetters(fixture.database, fixture.scope, customerId, [product], time)).get(product);
+    expect(await at(start)).toBe(letter.id);
+    expect(await at(renewed)).not.toBe(letter.id);
   });
 
   it('leaves only the other products of a session to be reviewed', async () => {

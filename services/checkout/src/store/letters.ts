@@ -86,17 +86,26 @@ export interface ValidLetter {
   readonly validUntil: Date;
 }
 
+// A letter that is decided later ends later. So one of two is valid if any is: the one that ends last, or, where that is decided after `at`, the one that ends first.
 const valid = scoped<{ id: string; product_id: string; valid_until: Date }>(
   'letters.valid',
   `select l.id, l.valid_until, p.product_id from unnest($4::text[]) as p (product_id)
    cross join lateral (
-     select v.id, v.valid_until from checkout.letters v
-     where v.account_id = $1 and v.test_mode = $2 and v.customer_id = $3 and v.product_id = p.product_id
-       and v.status = 'approved' and v.valid_until > $5
-     order by v.valid_until desc limit 1) l`,
+     select v.id, v.valid_until from (
+       ${endingAfter('desc')}
+       union all
+       ${endingAfter('asc')}) v
+     where v.decided_at <= $5 order by v.valid_until desc limit 1) l`,
 );
 
-/** The letters that a customer has for products, by the product: approved, and valid at `at`. The one that is valid for longest goes before. */
+function endingAfter(order: 'asc' | 'desc'): string {
+  return `(select id, valid_until, decided_at from checkout.letters
+        where account_id = $1 and test_mode = $2 and customer_id = $3 and product_id = p.product_id
+          and status = 'approved' and valid_until > $5
+        order by valid_until ${order} limit 1)`;
+}
+
+/** The letters that a customer has for products, by the product: approved by `at`, and valid then. The one that is valid for longest goes before. */
 export async function findValidLetters(
   db: Db,
   scope: Scope,
