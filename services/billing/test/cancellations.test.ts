@@ -219,7 +219,7 @@ describe('a prorated refund on cancellation', () => {
   });
 
   it('leaves out what a session sold once, and what it was refunded before [D14.3, D14.330]', async () => {
-    const device = await sell(on, scope, { receivedCents: 13_000 });
+    const device = await sell(on, scope, { onceCents: 10_000 });
     expect(await cancel(device.subscriptionId, half)).toEqual([1_500]);
     const refunded = await sell(on, scope);
     on.peers.refunded.set(refunded.sessionId, 2_000);

@@ -99,6 +99,10 @@ function paidOf({ quantity = 2, unitAmountCents = 1_500, taxCents = 0, shippingC
   return { amountTotalCents, amountEligibleCents: eligibility === 'not_eligible' ? 0n : amountTotalCents };
 }
 
+function soldOnce(totalCents: number) {
+  return { priceId: newId('price'), productId: newId('product'), quantity: 1n, amountTotalCents: BigInt(totalCents) };
+}
+
 /** An account of a test's own. */
 export function someScope(): Scope {
   return { accountId: newId('account'), testMode: true };
@@ -124,6 +128,8 @@ export async function sell(
     missingPaymentMethod?: string;
     /** What the session was paid with: 30.00 unless said otherwise. */
     receivedCents?: number;
+    /** What it sold once, and was paid besides. */
+    onceCents?: number;
     coupons?: readonly MessageInitShape<typeof CouponSchema>[];
   } = {},
 ): Promise<Sold> {
@@ -138,6 +144,10 @@ export async function sell(
   for (const [index, { eligibility }] of items.entries()) {
     peers.classify(priceIds[index] ?? '', eligibility ?? 'auto_substantiation');
   }
+  const onceCents = parts.onceCents ?? 0;
+  const receivedCents = (parts.receivedCents ?? 3_000) + onceCents;
+  const totals = items.map((item) => Number(paidOf(item).amountTotalCents));
+  peers.payments.sold(ids.sessionId, receivedCents, totals);
   const card = parts.card === undefined ? peers.card(true) : parts.card;
   const command = create(StartSubscriptionSchema, {
     subscriptionId: ids.subscriptionId,
@@ -149,7 +159,7 @@ export async function sell(
     session: {
       checkoutSessionId: ids.sessionId,
       customerId: ids.customerId,
-      amountReceivedCents: BigInt(parts.receivedCents ?? 3_000),
+      amountReceivedCents: BigInt(receivedCents),
       subscriptionData: {
         cancelAtPeriodEnd: parts.cancelAtPeriodEnd ?? false,
         ...(parts.trialDays === undefined ? {} : { trialPeriodDays: parts.trialDays }),
@@ -162,17 +172,20 @@ export async function sell(
         amountCents: BigInt(Math.min(500, parts.receivedCents ?? 3_000)),
       })),
     },
-    lines: items.map((item, index) => ({
-      priceId: priceIds[index] ?? '',
-      productId: newId('product'),
-      quantity: BigInt(item.quantity ?? 2),
-      unitAmountCents: BigInt(item.unitAmountCents ?? 1_500),
-      amountTaxCents: BigInt(item.taxCents ?? 0),
-      amountShippingCents: BigInt(item.shippingCents ?? 0),
-      ...paidOf(item),
-      eligibility: { rule: 'product' },
-      recurring: { interval: item.interval ?? 'month', intervalCount: item.intervalCount ?? 1 },
-    })),
+    lines: [
+      ...items.map((item, index) => ({
+        priceId: priceIds[index] ?? '',
+        productId: newId('product'),
+        quantity: BigInt(item.quantity ?? 2),
+        unitAmountCents: BigInt(item.unitAmountCents ?? 1_500),
+        amountTaxCents: BigInt(item.taxCents ?? 0),
+        amountShippingCents: BigInt(item.shippingCents ?? 0),
+        ...paidOf(item),
+        eligibility: { rule: 'product' },
+        recurring: { interval: item.interval ?? 'month', intervalCount: item.intervalCount ?? 1 },
+      })),
+      ...(onceCents === 0 ? [] : [soldOnce(onceCents)]),
+    ],
     paymentIntent: { paymentIntentId: newId('payment_intent'), latestChargeId: newId('charge') },
   });
   await withTx(database, scope, (tx) => startSubscription(tx, scope, command));

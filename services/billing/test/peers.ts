@@ -16,15 +16,14 @@ import {
   type ChargeInvoiceRequest,
   type ChargeInvoiceResponse,
   ChargeInvoiceResponseSchema,
-  CheckoutSessionSchema,
   CustomerSchema,
   type FindValidLettersRequest,
   InvoicePaymentSchema,
-  PaymentIntentSchema,
   PaymentMethodSchema,
 } from '@eligo/proto/checkout/v1/checkout';
 import { newId, present } from '@eligo/values';
 import type { Context } from '../src/context.ts';
+import { PaymentsPeer } from './payments-peer.ts';
 import { declined, nameIn, paidBefore } from './peer-answers.ts';
 import { SetUpPeer } from './set-up-peer.ts';
 
@@ -87,9 +86,9 @@ export class Peers {
   /** What became of each redemption. */
   readonly redemptions = new Map<string, 'reserved' | 'final' | 'released'>();
   readonly emails = new Map<string, string>();
-  /** What was refunded of a payment intent or a session, and what open and lost disputes hold of it. */
-  readonly refunded = new Map<string, number>();
-  readonly disputed = new Map<string, number>();
+  readonly payments = new PaymentsPeer();
+  readonly refunded = this.payments.refunded;
+  readonly disputed = this.payments.disputed;
   readonly usedUp = new Set<string>();
   readonly #faults: { readonly fault: ChargeFault; readonly cardId?: string }[] = [];
   isCatalogDown = false;
@@ -286,10 +285,9 @@ export class Peers {
     batchGetPaymentMethods: async ({ ids }: { ids: string[] }) => ({
       paymentMethods: ids.filter((id) => this.#cards.has(id)).map((id) => this.#paymentMethod(id)),
     }),
-    getPaymentIntent: async ({ id }: { id: string }) =>
-      create(PaymentIntentSchema, { paymentIntentId: id, ...this.#givenBack(id) }),
-    getSession: async ({ id }: { id: string }) =>
-      create(CheckoutSessionSchema, { checkoutSessionId: id, ...this.#givenBack(id) }),
+    getPaymentIntent: async ({ id }: { id: string }) => this.payments.intent(id),
+    getSession: async ({ id }: { id: string }) => this.payments.session(id),
+    listLineItems: async ({ sessionId }: { sessionId: string }) => this.payments.lineItems(sessionId),
     findValidLetters: async ({ customerId, productIds, atMs }: FindValidLettersRequest) => ({
       letters: this.#letters.filter(
         (letter) =>
@@ -375,13 +373,6 @@ export class Peers {
     const response = card.behavior === 'pays' ? this.#take(request) : declined(card.behavior);
     this.#answers.set(request.operationId, { request, response });
     return response;
-  }
-
-  #givenBack(id: string) {
-    return {
-      amountRefundedCents: BigInt(this.refunded.get(id) ?? 0),
-      amountDisputedCents: BigInt(this.disputed.get(id) ?? 0),
-    };
   }
 
   #take(request: ChargeInvoiceRequest): ChargeInvoiceResponse {

@@ -96,6 +96,23 @@ it('credits nothing of what disputes took: of the session, and with a refund of 
   expect(await pendingOf(renewed.subscriptionId)).toEqual([-450, 3_000]);
 });
 
+it.each([
+  ['the plan was refunded', [3_000, 0], 0, []],
+  ['the device was refunded', [0, 10_000], 0, [-1_500]],
+  ['half of each was refunded, and a dispute holds half of the rest', [1_500, 5_000], 3_250, [-375]],
+])(
+  'of a session that sold a device once, credits unused time if %s [D14.236, D14.332]',
+  async (_what, lines, disputed, credits) => {
+    const { subscriptionId, sessionId } = await sell(on, scope, { onceCents: 10_000 });
+    on.peers.payments.refundedLines.set(sessionId, lines);
+    on.peers.refunded.set(sessionId, (lines[0] ?? 0) + (lines[1] ?? 0));
+    on.peers.disputed.set(sessionId, disputed);
+    on.at(half);
+    await changeTo(subscriptionId, on.peers.price({ unitAmountCents: 0 }), 'create_prorations');
+    expect(await pendingOf(subscriptionId)).toEqual(credits);
+  },
+);
+
 it('prices no change while checkout does not say what was refunded [D14.236]', async () => {
   const { subscriptionId, price } = await sold();
   on.at(half);

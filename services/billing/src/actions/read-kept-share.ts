@@ -1,14 +1,15 @@
 import type { Scope } from '@eligo/postgres';
-import { sumCents } from '@eligo/values';
+import { eachAtOnce } from '@eligo/service';
+import { cents, centsFromInt64, sumCents } from '@eligo/values';
 import type { Context } from '../context.ts';
-import type { KeptShare } from '../domain/kept-share.ts';
+import { type KeptShare, sharesOfRecurring } from '../domain/kept-share.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { paidInvoicesSince } from '../store/paid-invoices.ts';
 import { readTakenBack } from './read-taken-back.ts';
 
 /**
- * What was paid for the present period of a subscription, and what checkout says was refunded or disputed of it. A dispute counts while it is open or lost. Undefined for
- * a period of so many invoices that not all are looked at.
+ * What was paid for the present period of a subscription, and what checkout says was refunded or disputed of it. What a session sold once counts in neither. A dispute
+ * counts while it is open or lost. Undefined for a period of so many invoices that not all are looked at.
  */
 export async function readKeptShare(
   context: Context,
@@ -17,9 +18,43 @@ export async function readKeptShare(
 ): Promise<KeptShare | undefined> {
   const { invoices, mayBeMore } = await paidInvoicesSince(context.database, scope, id, currentPeriodStart);
   if (mayBeMore) return undefined;
-  const takenBack = await readTakenBack(context, scope, invoices);
+  const own = invoices.filter(({ checkoutSessionId }) => checkoutSessionId === null);
+  const takenBack = await readTakenBack(context, scope, own);
+  const shares: KeptShare[] = [
+    {
+      paidCents: sumCents(own.map(({ amountPaidCents }) => amountPaidCents)),
+      takenBackCents: sumCents([...takenBack.values()]),
+    },
+  ];
+  const sessionIds = invoices.flatMap(({ checkoutSessionId }) => checkoutSessionId ?? []);
+  // A subscription is sold by one session.
+  await eachAtOnce(sessionIds, { atOnce: 1 }, async (sessionId) => {
+    shares.push(await shareOfSession(context, scope, sessionId));
+  });
   return {
-    paidCents: sumCents(invoices.map(({ amountPaidCents }) => amountPaidCents)),
-    takenBackCents: sumCents([...takenBack.values()]),
+    paidCents: sumCents(shares.map(({ paidCents }) => paidCents)),
+    takenBackCents: sumCents(shares.map(({ takenBackCents }) => takenBackCents)),
   };
 }
+
+async function shareOfSession({ checkout, callerFor }: Context, scope: Scope, sessionId: string): Promise<KeptShare> {
+  const caller = callerFor(scope);
+  // The lines last: a refund between the two reads then lowers the share.
+  const session = await checkout.getSession({ id: sessionId }, { caller });
+  const { lineItems } = await checkout.listLineItems({ sessionId, page: { limit: mostLines } }, { caller });
+  const { amountReceivedCents, amountRefundedCents, amountDisputedCents } = session;
+  return sharesOfRecurring(
+    lineItems.map((line) => ({
+      recurs: line.recurring !== undefined,
+      totalCents: centsFromInt64(line.amountTotalCents),
+      refundedCents: centsFromInt64(line.amountRefundedCents),
+    })),
+    {
+      leftCents: cents(Math.max(0, centsFromInt64(amountReceivedCents) - centsFromInt64(amountRefundedCents))),
+      disputedCents: centsFromInt64(amountDisputedCents),
+    },
+  );
+}
+
+// A session has at most as many (decisions 10).
+const mostLines = 100n;

@@ -1,4 +1,4 @@
-import { type Cents, cents, centsFromInt64 } from '@eligo/values';
+import { type Cents, cents, centsFromInt64, sumCents } from '@eligo/values';
 
 /** What was paid for the present period of a subscription, and what of that was refunded, or is held by open and lost disputes. */
 export interface KeptShare {
@@ -17,4 +17,28 @@ export function keptOf(amountCents: Cents, { paidCents, takenBackCents }: KeptSh
   if (takenBackCents === 0) return amountCents;
   if (takenBackCents >= paidCents) return cents(0);
   return centsFromInt64((BigInt(amountCents) * BigInt(paidCents - takenBackCents)) / BigInt(paidCents));
+}
+
+/** A line of the session that sold a subscription. */
+export interface PaidLine {
+  readonly recurs: boolean;
+  readonly totalCents: Cents;
+  readonly refundedCents: Cents;
+}
+
+/**
+ * What was paid with a session for the lines that recur, and what was taken back of these. A refund knows its lines. A dispute does not: it holds of each line in
+ * proportion to what is not refunded of it, rounded up.
+ */
+export function sharesOfRecurring(
+  lines: readonly PaidLine[],
+  { leftCents, disputedCents }: { readonly leftCents: Cents; readonly disputedCents: Cents },
+): KeptShare {
+  const recurring = lines.filter(({ recurs }) => recurs);
+  const paidCents = sumCents(recurring.map(({ totalCents }) => totalCents));
+  const refundedCents = sumCents(recurring.map((line) => line.refundedCents));
+  const left = BigInt(paidCents - refundedCents);
+  const disputed = leftCents === 0 ? left : (BigInt(disputedCents) * left + BigInt(leftCents) - 1n) / BigInt(leftCents);
+  const heldCents = centsFromInt64(disputed > left ? left : disputed);
+  return { paidCents, takenBackCents: cents(refundedCents + heldCents) };
 }

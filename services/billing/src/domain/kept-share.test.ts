@@ -1,0 +1,25 @@
+import { cents } from '@eligo/values';
+import { expect, it } from 'vitest';
+import { sharesOfRecurring } from './kept-share.ts';
+
+const line = (totalCents: number, refundedCents: number, recurs = true) => ({
+  recurs,
+  totalCents: cents(totalCents),
+  refundedCents: cents(refundedCents),
+});
+const amounts = (leftCents: number, disputedCents: number) => ({
+  leftCents: cents(leftCents),
+  disputedCents: cents(disputedCents),
+});
+
+it.each([
+  ['nothing', [line(3_000, 0), line(10_000, 0, false)], amounts(13_000, 0), 0],
+  ['a refund of the plan', [line(3_000, 3_000), line(10_000, 0, false)], amounts(10_000, 0), 3_000],
+  ['a refund of the device', [line(3_000, 0), line(10_000, 10_000, false)], amounts(3_000, 0), 0],
+  ['a dispute, in proportion and rounded up', [line(3_000, 0), line(10_000, 0, false)], amounts(13_000, 100), 24],
+  ['a dispute of what the device left', [line(3_000, 0), line(10_000, 10_000, false)], amounts(3_000, 3_000), 3_000],
+  ['a dispute of more than was left', [line(3_000, 1_000), line(10_000, 0, false)], amounts(2_000, 13_000), 3_000],
+  ['all, where a refund came between the two reads', [line(3_000, 1_000)], amounts(0, 0), 3_000],
+])('takes back of what recurs: %s [D14.332]', (_what, lines, given, takenBackCents) => {
+  expect(sharesOfRecurring(lines, given)).toEqual({ paidCents: 3_000, takenBackCents });
+});

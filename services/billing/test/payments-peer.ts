@@ -1,0 +1,47 @@
+import { create } from '@bufbuild/protobuf';
+import { CheckoutSessionSchema, LineItemListSchema, PaymentIntentSchema } from '@eligo/proto/checkout/v1/checkout';
+
+/** What checkout knows of payments after they were made: their refunds and disputes, and the lines of sessions. */
+export class PaymentsPeer {
+  /** What was refunded of a payment intent or a session, and what open and lost disputes hold of it. */
+  readonly refunded = new Map<string, number>();
+  readonly disputed = new Map<string, number>();
+  /** What was refunded of each line of a session, where it is not in proportion: the recurring ones, and then what was sold once. */
+  readonly refundedLines = new Map<string, readonly number[]>();
+  readonly #sold = new Map<string, { readonly receivedCents: number; readonly lines: readonly number[] }>();
+
+  /** A session with these recurring lines. What it received besides is of a line that was sold once. */
+  sold(sessionId: string, receivedCents: number, lines: readonly number[]): void {
+    this.#sold.set(sessionId, { receivedCents, lines });
+  }
+
+  intent(id: string) {
+    return create(PaymentIntentSchema, { paymentIntentId: id, ...this.#givenBack(id) });
+  }
+
+  session(id: string) {
+    const amountReceivedCents = BigInt(this.#sold.get(id)?.receivedCents ?? 0);
+    return create(CheckoutSessionSchema, { checkoutSessionId: id, amountReceivedCents, ...this.#givenBack(id) });
+  }
+
+  lineItems(id: string) {
+    const { receivedCents, lines } = this.#sold.get(id) ?? { receivedCents: 0, lines: [] };
+    const once = receivedCents - lines.reduce((sum, line) => sum + line, 0);
+    const inProportion = (line: number) =>
+      receivedCents === 0 ? 0 : Math.floor(((this.refunded.get(id) ?? 0) * line) / receivedCents);
+    return create(LineItemListSchema, {
+      lineItems: [...lines, ...(once > 0 ? [once] : [])].map((line, index) => ({
+        amountTotalCents: BigInt(line),
+        amountRefundedCents: BigInt(this.refundedLines.get(id)?.[index] ?? inProportion(line)),
+        ...(index < lines.length ? { recurring: { interval: 'month', intervalCount: 1 } } : {}),
+      })),
+    });
+  }
+
+  #givenBack(id: string) {
+    return {
+      amountRefundedCents: BigInt(this.refunded.get(id) ?? 0),
+      amountDisputedCents: BigInt(this.disputed.get(id) ?? 0),
+    };
+  }
+}
