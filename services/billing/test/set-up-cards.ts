@@ -67,6 +67,16 @@ export function setUpCardTests(using: () => Creation): void {
       });
     });
 
+    it('is set up where the first invoice is too small to be charged, and a change then credits nothing of it [D14.90, D14.259, D14.337]', async () => {
+      const made = await create({
+        ...{ items: [{ priceId: on.peers.price({ unitAmountCents: 49 }), quantity: 1 }], defaultPaymentMethodId: null },
+      });
+      expect(made).toMatchObject({ status: 'active', setupSecret: secret });
+      const { invoice, subscription } = await read(made.subscriptionId);
+      expect(invoice).toMatchObject({ status: 'uncollectible', totalCents: 49, amountPaidCents: 0 });
+      expect(subscription.items).toMatchObject([{ invoicedCents: 0, invoicedEligible: false }]);
+    });
+
     it('is asked about at the end of the trial, by the clock too, and charged if its customer was there in time [D14.259]', async () => {
       const clock = await createTestClock(on.context, callOf(scope), { frozenTime: start, name: null });
       const owner = on.peers.customer(clock.id);

@@ -109,7 +109,8 @@ export function openSubscription(
     setUpRecordedAt: null,
     expiresAt: status === 'incomplete' ? new Date(at.getTime() + incompleteMs) : null,
     heldUntil: null,
-    items: trialEnd === null ? itemsInvoicedBy(items, lines) : itemsUninvoiced(items),
+    items:
+      trialEnd === null && invoice.status !== 'uncollectible' ? itemsInvoicedBy(items, lines) : itemsUninvoiced(items),
     createdAt: at,
     version: 1n,
   };
