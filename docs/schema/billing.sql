@@ -676,10 +676,13 @@ create table subscription_items (
   shipping_cents bigint default 0 not null,
   invoiced_cents bigint,
   invoiced_eligible boolean,
+  agreed_tax_cents bigint,
+  agreed_subtotal_cents bigint,
   constraint subscription_items_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint subscription_items_account_id_test_mode_subscription_id_pos_key UNIQUE (account_id, test_mode, subscription_id, "position"),
   constraint subscription_items_account_id_test_mode_subscription_id_fkey FOREIGN KEY (account_id, test_mode, subscription_id) REFERENCES subscriptions(account_id, test_mode, id),
   constraint agreed_amounts CHECK (((tax_cents >= 0) AND (shipping_cents >= 0))) NOT VALID,
+  constraint agreed_tax CHECK ((((agreed_tax_cents IS NULL) AND (agreed_subtotal_cents IS NULL)) OR ((agreed_tax_cents IS NOT NULL) AND (agreed_subtotal_cents IS NOT NULL) AND (agreed_tax_cents >= 0) AND (agreed_subtotal_cents > 0)))),
   constraint invoiced_is_whole CHECK ((((invoiced_cents IS NULL) = (invoiced_eligible IS NULL)) AND (invoiced_cents >= 0))) NOT VALID,
   constraint subscription_items_position_check CHECK (("position" >= 0)),
   constraint subscription_items_quantity_check CHECK ((quantity >= 1)),
@@ -801,6 +804,7 @@ CASE
     WHEN cancel_at_period_end THEN current_period_end
     ELSE NULL::timestamp with time zone
 END)) WHERE ((status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'paused'::text, 'unpaid'::text])) AND ((cancel_at IS NOT NULL) OR cancel_at_period_end) AND (test_clock_id IS NULL));
+CREATE INDEX subscriptions_held ON billing.subscriptions USING btree (held_until) WHERE ((held_until IS NOT NULL) AND (due_at IS NOT NULL));
 CREATE INDEX subscriptions_of_account_by_work_time ON billing.subscriptions USING btree (account_id, test_mode, work_at) WHERE (work_at IS NOT NULL);
 CREATE INDEX subscriptions_of_clock_by_due_time ON billing.subscriptions USING btree (account_id, test_mode, test_clock_id, due_at) WHERE ((test_clock_id IS NOT NULL) AND (due_at IS NOT NULL));
 CREATE INDEX subscriptions_owing_by_backup ON billing.subscriptions USING btree (account_id, test_mode, backup_payment_method_id, id) WHERE (status = ANY (ARRAY['past_due'::text, 'unpaid'::text]));
@@ -1266,6 +1270,26 @@ AS $function$
   $function$;
 alter function follow_published_mark() owner to eligo_owner;
 grant execute on function follow_published_mark() to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.free_false_holds(at timestamp with time zone, longest interval, most integer)
+ RETURNS integer
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+  with held as materialized (
+    select s.account_id, s.test_mode, s.id from subscriptions s
+     where s.held_until > at + longest and s.held_until < timestamptz '9999-01-01 00:00:00+00' and s.due_at is not null
+     order by s.held_until limit most for no key update skip locked
+  ), freed as (
+    update subscriptions s set held_until = null from held h
+     where s.account_id = h.account_id and s.test_mode = h.test_mode and s.id = h.id
+    returning 1
+  )
+  select count(*)::integer from freed
+$function$;
+alter function free_false_holds(at timestamp with time zone, longest interval, most integer) owner to eligo_finder;
+grant execute on function free_false_holds(at timestamp with time zone, longest interval, most integer) to eligo_billing;
 
 CREATE OR REPLACE FUNCTION billing.guard_idempotency_key()
  RETURNS trigger

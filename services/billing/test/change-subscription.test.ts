@@ -229,4 +229,31 @@ describe('a crash in the middle of a change', () => {
   );
 });
 
+it('changes of its items scale the tax that was agreed at the sale, and lose nothing of it [D14.185, D14.336]', async () => {
+  const { subscriptionId: id, priceIds } = await sell(on, scope, {
+    ...{ items: [{ unitAmountCents: 1_000, quantity: 3, taxCents: 7 }], receivedCents: 3_007 },
+  });
+  const [sold = ''] = priceIds;
+  const taxWith = async (priceId: string, quantity: number) => {
+    await update(id, { items: [{ priceId, quantity }], prorationBehavior: 'none' });
+    return (await read(id)).subscription.items.map(({ taxCents }) => taxCents);
+  };
+  expect([await taxWith(sold, 1), await taxWith(sold, 3)]).toEqual([[2], [7]]);
+  const [free, same] = [0, 1_000].map((unitAmountCents) => on.peers.price({ unitAmountCents }));
+  expect([await taxWith(free ?? '', 3), await taxWith(same ?? '', 6)]).toEqual([[0], [14]]);
+  const agreed = (tax: string, subtotal: string) =>
+    on.test.admin(
+      `update billing.subscription_items set agreed_tax_cents = ${tax}, agreed_subtotal_cents = ${subtotal} where subscription_id = $1`,
+      [id],
+    );
+  for (const [tax, subtotal] of [
+    ['null', '1'],
+    ['1', 'null'],
+    ['1', '0'],
+    ['-1', '1'],
+  ] as const) {
+    await expect(agreed(tax, subtotal)).rejects.toThrow('agreed_tax');
+  }
+});
+
 describe('each call in each status [D14.262]', () => everyStatusTests(() => on));

@@ -205,14 +205,23 @@ function itemOf({ item, price, quantity, eligibility }: PricedItem, at: Date): S
     ...(price === null ? {} : { priceId: price.priceId, productId: price.productId, soldByRule: eligibility.rule }),
     quantity,
     unitAmountCents,
-    taxCents: scaled(item.taxCents, unitAmountCents * quantity, item.unitAmountCents * item.quantity),
+    ...taxOf(item, unitAmountCents * quantity),
     updatedAt: at,
   };
 }
 
-// Tax as agreed at the sale, in proportion to what is taxed.
-function scaled(taxCents: Cents, subtotal: number, agreed: number): Cents {
-  return agreed === 0 ? taxCents : centsFromInt64((BigInt(taxCents) * BigInt(subtotal)) / BigInt(agreed));
+// Tax as agreed at the sale, in proportion to what is taxed: always from what was agreed, so that nothing is lost by rounding or at a free price.
+function taxOf(
+  item: SubscriptionItem,
+  subtotalCents: number,
+): Pick<SubscriptionItem, 'taxCents' | 'agreedTaxCents' | 'agreedSubtotalCents'> {
+  const agreedTaxCents = item.agreedTaxCents ?? item.taxCents;
+  const agreedSubtotalCents = item.agreedSubtotalCents ?? cents(item.unitAmountCents * item.quantity);
+  if (agreedTaxCents === 0 || agreedSubtotalCents === 0) {
+    return { taxCents: item.taxCents, agreedTaxCents: null, agreedSubtotalCents: null };
+  }
+  const taxCents = centsFromInt64((BigInt(agreedTaxCents) * BigInt(subtotalCents)) / BigInt(agreedSubtotalCents));
+  return { taxCents, agreedTaxCents, agreedSubtotalCents };
 }
 
 function field(name: string): string[] {

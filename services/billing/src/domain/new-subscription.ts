@@ -134,6 +134,8 @@ function itemOf(at: Date, paid: SoldSubscription | undefined): (line: SoldLine) 
     quantity: line.quantity,
     unitAmountCents: line.unitAmountCents,
     taxCents: line.taxCents,
+    agreedTaxCents: null,
+    agreedSubtotalCents: null,
     shippingCents: line.shippingCents,
     soldByRule: line.rule,
     invoicedCents: isKnown ? (paid === undefined ? cents(0) : line.totalCents) : null,

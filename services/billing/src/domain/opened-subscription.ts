@@ -126,6 +126,8 @@ export function newItem(price: SoldPrice, quantity: number, at: Date): Subscript
     quantity,
     unitAmountCents: price.unitAmountCents,
     taxCents: cents(0),
+    agreedTaxCents: null,
+    agreedSubtotalCents: null,
     shippingCents: cents(0),
     soldByRule: price.eligibility.rule,
     invoicedCents: cents(0),

@@ -53,6 +53,9 @@ export interface SubscriptionItem {
   readonly unitAmountCents: Cents;
   /** As agreed at the sale, for each period. */
   readonly taxCents: Cents;
+  /** The tax that was agreed at the sale and the amount on which it was, while a change has scaled it. Null while the item's own are the agreed ones. */
+  readonly agreedTaxCents: Cents | null;
+  readonly agreedSubtotalCents: Cents | null;
   readonly shippingCents: Cents;
   /** What decided its eligibility when it was sold. */
   readonly soldByRule: string | null;

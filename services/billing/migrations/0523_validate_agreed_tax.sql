@@ -1,0 +1,1 @@
+alter table subscription_items validate constraint agreed_tax;
