@@ -184,6 +184,24 @@ describe('a pause', () => {
     expect((await read(id)).invoice.totalCents).toBe(3_132);
   });
 
+  it('within the period that it has paid for credits what is left of that where another one begins now [D14.117, D14.187, D14.339]', async () => {
+    const resumed = async (refunded: number, prorationBehavior?: string) => {
+      on.at(start);
+      const { subscriptionId: id, sessionId } = await sell(on, scope);
+      if (prorationBehavior !== undefined) await update(id, { prorationBehavior });
+      await pause(on.context, callOf(scope), id);
+      on.peers.refunded.set(sessionId, refunded);
+      on.at('2026-04-16T00:00:00.000Z');
+      expect(await resume(on.context, callOf(scope), id, false)).toMatchObject({
+        ...{ status: 'active', currentPeriodEnd: new Date('2026-05-16T00:00:00.000Z') },
+      });
+      return (await read(id)).invoice.amountPaidCents;
+    };
+    expect(await resumed(0)).toBe(1_500);
+    expect(await resumed(1_000)).toBe(2_000);
+    expect(await resumed(0, 'none')).toBe(3_000);
+  });
+
   it('is dunned when its resumption cannot be paid', async () => {
     const { subscriptionId: id, card } = await sell(on, scope);
     await pause(on.context, callOf(scope), id);

@@ -23,6 +23,15 @@ const { runAt, read, invoicesOf, update } = callsOn(
   () => scope,
 );
 
+it('charges a backup card alone at the end of a trial, and does not end as one without a card [D14.338]', async () => {
+  const parts = { trialDays: 14, card: null, backup: on.peers.card(false), missingPaymentMethod: 'cancel' } as const;
+  const { subscriptionId: id, backup } = await sell(on, scope, parts);
+  await runAt('2026-04-15T00:00:00.000Z');
+  const { subscription, invoice } = await read(id);
+  expect([subscription.status, invoice.status, invoice.totalCents]).toEqual(['active', 'paid', 3_000]);
+  expect(on.peers.taken.at(-1)).toMatchObject({ invoiceId: invoice.id, paymentMethodId: backup });
+});
+
 describe('a trial that is ended now', () => {
   it('on a test clock that stands at its start charges the first period before the answer [D14.116]', async () => {
     const clock = await createTestClock(on.context, callOf(scope), { frozenTime: start, name: null });

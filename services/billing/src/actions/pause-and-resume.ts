@@ -1,14 +1,17 @@
 import { Failure } from '@eligo/failures';
+import type { Scope } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
 import type { Context } from '../context.ts';
-import { pauseSubscription, resumeSubscription } from '../domain/pause.ts';
+import { type KeptShare, nothingKept } from '../domain/kept-share.ts';
+import { overlapsPaidPeriod, pauseSubscription, resumeSubscription } from '../domain/pause.ts';
 import type { Subscription } from '../domain/subscription.ts';
-import { pendingProrations } from '../store/prorations.ts';
+import { insertProrations, pendingProrations } from '../store/prorations.ts';
 import { findSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { changeUnderLock, chargeInFlight } from './change-subscription.ts';
 import { eligibilityAt } from './judge-items.ts';
 import { isCustomerThere } from './payer.ts';
+import { readKeptShare } from './read-kept-share.ts';
 import { writeInvoice } from './write-invoice.ts';
 
 /** Pauses an active subscription: it is not billed until it is resumed. While an invoice is being charged or a renewal is due it is 503 `lock_timeout`. */
@@ -27,17 +30,24 @@ export async function resume(context: Context, call: Call, id: string, keepsAnch
   if (known === undefined) throw new Failure('subscription_not_found');
   if (known.status !== 'paused') throw new Failure('subscription_not_resumable');
   const at = await timeOnClock(context.database, scope, context.clock, known.testClockId);
-  const [isThere, eligibility] = await Promise.all([
+  const [isThere, decisions, kept] = await Promise.all([
     isCustomerThere(context, scope, known.customerId),
     eligibilityAt(context, scope, known, at),
+    overlapsPaidPeriod(known, keepsAnchor, at) ? keptShareOf(context, scope, known) : nothingKept,
   ]);
   if (!isThere) throw new Failure('subscription_not_resumable');
   return changeUnderLock(context, call, id, async (tx, before, now) => {
     // Its items may be others than those whose eligibility was asked.
     if (before.version !== known.version) throw chargeInFlight();
     const pending = await pendingProrations(tx, scope, id);
-    const resumed = resumeSubscription(before, eligibility, pending, keepsAnchor, now);
+    const resumed = resumeSubscription(before, { kept, decisions, pending }, keepsAnchor, now);
+    await insertProrations(tx, scope, resumed.prorations);
     if (resumed.invoice !== null) await writeInvoice(context, tx, scope, resumed.invoice, resumed, now);
     return resumed.subscription;
   });
+}
+
+// Of a period of so many invoices that not all are looked at, nothing is known to be kept.
+async function keptShareOf(context: Context, scope: Scope, known: Subscription): Promise<KeptShare> {
+  return (await readKeptShare(context, scope, known)) ?? nothingKept;
 }

@@ -2,7 +2,7 @@ import { type Scope, withTx } from '@eligo/postgres';
 import type { Context } from '../context.ts';
 import { nextStep } from '../domain/due-step.ts';
 import { beginPeriod } from '../domain/renewal.ts';
-import type { Subscription } from '../domain/subscription.ts';
+import { endOfTrialWithoutCard, type Subscription } from '../domain/subscription.ts';
 import { pendingProrations } from '../store/prorations.ts';
 import { findRenewalSpread } from '../store/renewal-settings.ts';
 import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
@@ -64,8 +64,4 @@ export async function renewSubscription(
   });
   await context.failpoint('renewal.invoiced');
   return renewed;
-}
-
-function endOfTrialWithoutCard({ status, defaultPaymentMethodId, missingPaymentMethod }: Subscription): string | null {
-  return status === 'trialing' && defaultPaymentMethodId === null ? missingPaymentMethod : null;
 }

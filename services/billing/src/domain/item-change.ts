@@ -5,12 +5,13 @@ import { discountsAt, lastingDiscounts, type StoredDiscount } from './discounts.
 import { type Eligibility, itemsInvoicedBy, periodLines } from './finalized-invoice.ts';
 import type { InvoiceLine } from './invoice.ts';
 import { type InvoicedSubscription, invoiceSubscription } from './invoiced-subscription.ts';
-import { type KeptShare, keptOf } from './kept-share.ts';
+import type { KeptShare } from './kept-share.ts';
 import { newItem, refuseTooLarge, type SoldPrice } from './opened-subscription.ts';
 import { minimumChargeCents } from './payment-shares.ts';
-import { chargeOf, creditOf, duePending, type Proration } from './proration.ts';
+import { chargeOf, duePending, type Proration } from './proration.ts';
 import type { Subscription, SubscriptionItem } from './subscription.ts';
 import type { SubscriptionStatus } from './subscription-states.ts';
+import { creditForItem } from './unused-credit.ts';
 
 /** An item that a subscription is to have, priced. */
 export interface PricedItem {
@@ -73,14 +74,9 @@ export function changeItems(
     return { subscription, prorations: [], lines: [], invoicesNow: false, wholeCents };
   }
   const rest = { period: periodAround(before.anchor, before, at), at };
-  // What nobody has paid yet first, so that a share that moves up and back comes to nothing.
-  const creditFor = (item: SubscriptionItem, wholeCents: Cents, isShare: boolean) => {
-    const decision = priced.before[before.items.findIndex(({ id }) => id === item.id)];
-    if (decision === undefined) throw new Error(`Item ${item.id} has no eligibility decision`);
-    const unpaidCents = cents(Math.min(wholeCents, unpaidOf(item, pending)));
-    const credited = { unpaidCents, paidCents: keptOf(cents(wholeCents - unpaidCents), priced.kept) };
-    return creditOf(before.id, item, credited, decision, rest, isShare);
-  };
+  const facts = { kept: priced.kept, decisions: priced.before, pending };
+  const creditFor = (item: SubscriptionItem, wholeCents: Cents, isShare: boolean) =>
+    creditForItem(before, item, wholeCents, facts, rest, isShare);
   const credit = (item: SubscriptionItem) => {
     if (item.invoicedCents === null) throw unknownAmount();
     return creditFor(item, item.invoicedCents, false);
@@ -177,16 +173,6 @@ function rhythmOf(before: Subscription, { items }: PricedItems): Rhythm {
     }
   }
   return { interval: shared.interval, intervalCount: shared.intervalCount };
-}
-
-// Nobody has paid yet for what is charged with a later invoice, so nothing of it was refunded. What was credited since is no longer owed.
-function unpaidOf({ id, invoicedCents }: SubscriptionItem, pending: readonly Proration[]): Cents {
-  const own = pending.filter(({ subscriptionItemId }) => subscriptionItemId === id);
-  const unpaid = own.reduce(
-    (sum, { kind, wholeCents }) => (kind === 'charge' ? sum + wholeCents : Math.max(0, sum - wholeCents)),
-    0,
-  );
-  return cents(Math.min(invoicedCents ?? 0, unpaid));
 }
 
 function isChanged({ item, price, quantity }: PricedItem): boolean {

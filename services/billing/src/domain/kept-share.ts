@@ -9,6 +9,9 @@ export interface KeptShare {
 /** Of a change that credits nothing, nothing needs to be known. */
 export const nothingTakenBack: KeptShare = { paidCents: cents(0), takenBackCents: cents(0) };
 
+/** Of a period of which it is not known what was kept, nothing is credited. */
+export const nothingKept: KeptShare = { paidCents: cents(1), takenBackCents: cents(1) };
+
 /**
  * What the shop has kept of an amount that was paid within a period: its part of what was neither refunded nor disputed, rounded down. Unused time is credited of that
  * alone, so that refunds, lost disputes and credits together never exceed what was paid.

@@ -1,11 +1,12 @@
 import { Failure } from '@eligo/failures';
-import { periodAround, periodEnd } from '@eligo/values';
+import { cents, periodAround, periodEnd } from '@eligo/values';
 import { discountsAt, type StoredDiscount } from './discounts.ts';
-import { type Eligibility, itemsInvoicedBy, periodLines } from './finalized-invoice.ts';
+import { itemsInvoicedBy, periodLines } from './finalized-invoice.ts';
 import type { Invoice, ProratedLines } from './invoice.ts';
 import { invoiceSubscription } from './invoiced-subscription.ts';
 import { type Proration, restOfPeriod } from './proration.ts';
 import type { Subscription } from './subscription.ts';
+import { type CreditFacts, creditForItem } from './unused-credit.ts';
 
 /** A paused subscription: it does not renew. Throws `subscription_not_pausable` unless it is active. */
 export function pauseSubscription(before: Subscription): Subscription {
@@ -17,23 +18,33 @@ export function pauseSubscription(before: Subscription): Subscription {
 export interface Resumption extends ProratedLines {
   readonly subscription: Subscription;
   readonly invoice: Invoice | null;
+  /** The credits for what is left of the period that was paid, where another one begins now. */
+  readonly prorations: readonly Proration[];
+}
+
+/** Whether a resumption begins another period while the one that was paid is not over, so that its unused time is credited. */
+export function overlapsPaidPeriod(
+  { currentPeriodEnd, prorationBehavior }: Subscription,
+  keepsAnchor: boolean,
+  at: Date,
+): boolean {
+  return !keepsAnchor && currentPeriodEnd > at && prorationBehavior !== 'none';
 }
 
 /**
- * A paused subscription that goes on at `at`. Without its anchor a whole period begins now. With its anchor it goes on in the period that it has paid for; if that is
+ * A paused subscription that goes on at `at`. Without its anchor a whole period begins now, and unused time of the one before is credited. With its anchor it goes on in the period that it has paid for; if that is
  * over, it pays the rest of the period that its anchor gives, in proportion, and nothing for those that went by. The invoice carries what was pending. Throws
  * `subscription_not_resumable` unless it is paused.
  */
 export function resumeSubscription(
   before: Subscription,
-  eligibility: readonly Eligibility[],
-  pending: readonly Proration[],
+  { kept, decisions: eligibility, pending }: CreditFacts,
   keepsAnchor: boolean,
   at: Date,
 ): Resumption {
   if (before.status !== 'paused') throw new Failure('subscription_not_resumable');
   if (keepsAnchor && before.currentPeriodEnd > at) {
-    return { subscription: { ...before, status: 'active' }, invoice: null, lines: [], credits: [] };
+    return { subscription: { ...before, status: 'active' }, invoice: null, lines: [], credits: [], prorations: [] };
   }
   const period = keepsAnchor ? periodAround(before.anchor, before, at) : { start: at, end: periodEnd(at, before, at) };
   const discounts = before.discounts as readonly StoredDiscount[];
@@ -49,5 +60,18 @@ export function resumeSubscription(
     currentPeriodStart: at,
     currentPeriodEnd: period.end,
   };
-  return invoiceSubscription(resumed, lines, pending, terms, rest);
+  const unused = { period: periodAround(before.anchor, before, at), at };
+  const prorations = overlapsPaidPeriod(before, keepsAnchor, at)
+    ? before.items.flatMap((item) =>
+        creditForItem(
+          before,
+          item,
+          item.invoicedCents ?? cents(0),
+          { kept, decisions: eligibility, pending },
+          unused,
+          false,
+        ),
+      )
+    : [];
+  return { ...invoiceSubscription(resumed, lines, [...pending, ...prorations], terms, rest), prorations };
 }

@@ -1,6 +1,6 @@
 import type { Cents } from '@eligo/values';
 import { minimumChargeCents } from './payment-shares.ts';
-import type { Subscription } from './subscription.ts';
+import { endOfTrialWithoutCard, type Subscription } from './subscription.ts';
 
 /** What a mail about a subscription says. It names nothing that was bought. */
 export type SubscriptionNotice = {
@@ -38,14 +38,13 @@ export type AtPeriodEnd =
 
 /** What happens to a subscription at the end of its period, if it is charged this on these cards; null: there is no card. */
 export function atPeriodEnd(
-  { status, defaultPaymentMethodId, missingPaymentMethod }: Subscription,
+  subscription: Subscription,
   totalCents: Cents,
   last4: readonly string[] | null,
 ): AtPeriodEnd {
-  if (status === 'trialing' && defaultPaymentMethodId === null) {
-    if (missingPaymentMethod === 'cancel') return { kind: 'ends' };
-    if (missingPaymentMethod === 'pause') return { kind: 'pauses' };
-  }
+  const withoutCard = endOfTrialWithoutCard(subscription);
+  if (withoutCard === 'cancel') return { kind: 'ends' };
+  if (withoutCard === 'pause') return { kind: 'pauses' };
   if (totalCents < minimumChargeCents) return { kind: 'nothing_to_pay' };
   return last4 === null ? { kind: 'no_card', cents: totalCents } : { kind: 'charge', cents: totalCents, last4 };
 }

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { change, eligible, end, half, price, sold, start } from '../../test/priced-changes.ts';
 import type { StoredDiscount } from './discounts.ts';
+import { nothingTakenBack } from './kept-share.ts';
 import { resumeSubscription } from './pause.ts';
 import { renew } from './renewal.ts';
 import type { Subscription } from './subscription.ts';
@@ -47,7 +48,12 @@ describe('a coupon that holds once beside another discount', () => {
   ])('%s [D14.92, D14.117]', (_what, unitAmount, endMs) => {
     const paused = of([unitAmount], [percent(50, 'once'), amount(1_000, 'forever')]);
     const before = { ...paused, status: 'paused', currentPeriodEnd: new Date(half.getTime() - 1) } as const;
-    const { invoice, subscription } = resumeSubscription(before, [eligible], [], true, half);
+    const { invoice, subscription } = resumeSubscription(
+      before,
+      { kept: nothingTakenBack, decisions: [eligible], pending: [] },
+      true,
+      half,
+    );
     expect([invoice?.totalCents, endsOf(subscription)]).toEqual([0, [endMs, null]]);
   });
 
