@@ -2,7 +2,7 @@ import { Failure } from '@eligo/failures';
 import { withTx } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
 import type { Context } from '../context.ts';
-import { refuseTooManyTries } from '../domain/payment-tries.ts';
+import { refuseMorePageTries } from '../domain/payment-tries.ts';
 import { loadInvoiceCharges } from '../store/invoice-charges.ts';
 import { findInvoice } from '../store/invoices.ts';
 import { findSubscription } from '../store/subscriptions.ts';
@@ -34,7 +34,7 @@ export async function payInvoiceOnPage(
     invoice.subscriptionId === null ? undefined : await findSubscription(database, scope, invoice.subscriptionId);
   if (subscription === undefined || !isPayableOnPage(invoice, subscription)) return;
   // Before a card is kept.
-  refuseTooManyTries(invoice, await loadInvoiceCharges(database, scope, id), true);
+  refuseMorePageTries(invoice, await loadInvoiceCharges(database, scope, id));
   const adopted: string[] = [];
   // The health card goes first: it is the one that renewals begin with.
   for (const { processorPaymentMethodId, slot } of cards.toSorted((one, other) => one.slot.localeCompare(other.slot))) {

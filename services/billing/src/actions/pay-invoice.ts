@@ -4,7 +4,7 @@ import type { Call } from '@eligo/rpc';
 import type { Context } from '../context.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import { minimumChargeCents } from '../domain/payment-shares.ts';
-import { refuseTooManyTries } from '../domain/payment-tries.ts';
+import { refuseMorePageTries, refuseMorePartnerTries } from '../domain/payment-tries.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { findPendingCharge, loadInvoiceCharges } from '../store/invoice-charges.ts';
 import { findInvoice, lockInvoice, saveInvoice } from '../store/invoices.ts';
@@ -110,7 +110,8 @@ export async function makeDue(
   }
   // It is asked again what became of a charge that is under way, before there is another one.
   if (isCharging) return;
-  refuseTooManyTries(invoice, charges, cards.onPage);
+  if (cards.onPage) refuseMorePageTries(invoice, charges);
+  else refuseMorePartnerTries(invoice, charges);
   await saveInvoice(tx, scope, invoice, {
     ...invoice,
     payWithPaymentMethodId: cards.standard ?? null,

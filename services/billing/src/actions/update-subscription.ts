@@ -5,7 +5,7 @@ import type { Call } from '@eligo/rpc';
 import type { Context } from '../context.ts';
 import { isPresentDiscount, type StoredDiscount } from '../domain/discounts.ts';
 import { type AskedItem, matchItems } from '../domain/item-match.ts';
-import { refuseTooManyTries } from '../domain/payment-tries.ts';
+import { refuseMorePartnerTries } from '../domain/payment-tries.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { changeSubscription, paysWithNewCard, type SubscriptionChange } from '../domain/subscription-change.ts';
 import { loadInvoiceCharges } from '../store/invoice-charges.ts';
@@ -87,7 +87,7 @@ async function applyUpdate(
 // A new card pays at once: it is a try like one of `POST /v1/invoices/{id}/pay`.
 async function refuseMoreTries(tx: Tx, scope: Scope, { latestInvoiceId }: Subscription): Promise<void> {
   const invoice = latestInvoiceId === null ? undefined : await findInvoice(tx, scope, latestInvoiceId);
-  if (invoice !== undefined) refuseTooManyTries(invoice, await loadInvoiceCharges(tx, scope, invoice.id), false);
+  if (invoice !== undefined) refuseMorePartnerTries(invoice, await loadInvoiceCharges(tx, scope, invoice.id));
 }
 
 interface AskedDiscount {
