@@ -5,7 +5,7 @@ import { errorLabel } from './logger.ts';
 import { durableOf, filterOf, streamOf, subjectsOf, typeOfSubject } from './names.ts';
 import { startRedriver } from './redriver.ts';
 import { StandBack } from './stand-back.ts';
-import { SourceOwner, type SourceState } from './stream-owner.ts';
+import { SourceOwner, type SourceState, unknownStream } from './stream-owner.ts';
 import { StreamRefused } from './stream-settings.ts';
 import { consumerLag, ensureConsumer, filterOfConsumer, narrowConsumer } from './streams.ts';
 import { Waker } from './waker.ts';
@@ -22,7 +22,7 @@ export interface ConsumerLag {
 /** A running consumer. */
 export interface RunningConsumer {
   stats(): DeliveryCounts;
-  /** How far it is behind on each stream that it takes from; a stream that does not answer is left out. */
+  /** How far it is behind on each stream that it takes from; a stream that does not answer, or that it may not take from, is left out. */
   lag(): Promise<ConsumerLag[]>;
   /** Why it takes no events from a stream that another installation owns; undefined when it may take from all. */
   refusal(): string | undefined;
@@ -48,7 +48,7 @@ export function consume(options: ConsumeOptions): RunningConsumer {
   const redriver = startRedriver(options);
   return {
     stats: () => deliveries.counts(),
-    lag: () => lagOf(options),
+    lag: () => lagOf(options, (from) => following.some((one) => one.from === from && one.mayTake())),
     refusal: () => following.map(({ refusal }) => refusal()).find((text) => text !== undefined),
     async stop() {
       await Promise.all([redriver.stop(), ...following.map(({ stop }) => stop())]);
@@ -57,11 +57,15 @@ export function consume(options: ConsumeOptions): RunningConsumer {
   };
 }
 
-async function lagOf({ connection, service, consumer, subscriptions }: ConsumeOptions): Promise<ConsumerLag[]> {
+async function lagOf(
+  { connection, service, consumer, subscriptions }: ConsumeOptions,
+  mayTakeFrom: (from: string) => boolean,
+): Promise<ConsumerLag[]> {
   if (!connection.isConnected()) return [];
   const durable = durableOf(service, consumer);
+  const own = subscriptions.filter(({ from }) => mayTakeFrom(from));
   const answers = await Promise.allSettled(
-    subscriptions.map(async ({ from }) => ({ from, lag: await consumerLag(connection, from, durable) })),
+    own.map(async ({ from }) => ({ from, lag: await consumerLag(connection, from, durable) })),
   );
   return answers.flatMap((answer) => {
     if (answer.status === 'rejected' || answer.value.lag === undefined) return [];
@@ -77,15 +81,18 @@ const STAND_BACK_LOOK_MS = 1_000;
 const FOREIGN_DELAY_MS = 500;
 /** An operator corrects the address, or a relay marks its stream. */
 const REFUSED_MS = 1_000;
+const UNKNOWN_MS = 60_000;
 
 interface Following {
+  readonly from: string;
+  readonly mayTake: () => boolean;
   readonly refusal: () => string | undefined;
   readonly stop: () => Promise<void>;
 }
 
 function follow(options: ConsumeOptions, subscription: Subscription, deliveries: Deliveries): Following {
   const { database, connection, service, consumer, logger } = options;
-  const { filterCheckMs = FILTER_CHECK_MS, standBackMs = STAND_BACK_MS } = options;
+  const { filterCheckMs = FILTER_CHECK_MS, standBackMs = STAND_BACK_MS, unknownMs = UNKNOWN_MS } = options;
   const { from, types } = subscription;
   const durable = durableOf(service, consumer);
   const filter = filterOf(from, types);
@@ -95,7 +102,8 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
   const standBack = new StandBack(standBackMs);
   const owner = new SourceOwner({ database, connection, from, consumer, service, logger });
   let refusal: string | undefined;
-  let hasToldWait = false;
+  let mayTake = false;
+  let unknownSince: number | undefined;
   let stopping = false;
   let close: (() => Promise<unknown>) | undefined;
 
@@ -116,25 +124,42 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
   // Told once for as long as it goes on.
   function refuse(text: string): void {
     pauseMs = REFUSED_MS;
+    mayTake = false;
     if (text !== refusal) logger.error({ service, consumer, from }, `Consuming is blocked: ${text}`);
     refusal = text;
   }
 
-  async function takeAll(): Promise<void> {
-    // A request would only wait for its timeout.
-    if (!connection.isConnected()) return;
-    // Before the durable is touched: on another installation's stream it is that installation's.
-    const source = await owner.look();
-    refusal = undefined;
-    if (source === 'unmarked and unknown') pauseMs = REFUSED_MS;
-    if (source === 'unmarked and unknown' && !hasToldWait) {
-      hasToldWait = true;
+  // The relay marks it within seconds, unless it is another installation's or does not run.
+  function waitForMark(): void {
+    pauseMs = REFUSED_MS;
+    mayTake = false;
+    if (unknownSince === undefined) {
+      unknownSince = performance.now();
       logger.warn(
         { service, consumer, from },
         'Stream does not name its installation; waiting until its relay marks it',
       );
     }
-    if (source === undefined || source === 'unmarked and unknown') return;
+    if (performance.now() - unknownSince >= unknownMs) refuse(unknownStream(from));
+  }
+
+  async function takeAll(): Promise<void> {
+    // A request would only wait for its timeout.
+    if (!connection.isConnected()) return;
+    let lookedAt = connection.incarnation();
+    // Before the durable is touched: on another installation's stream it is that installation's.
+    const source = await owner.look();
+    if (source === 'unmarked and unknown') return waitForMark();
+    refusal = unknownSince = undefined;
+    mayTake = source !== undefined;
+    if (source === undefined) return;
+    // After a reconnect the same address may be another server.
+    const isSameOwner = async (): Promise<boolean> => {
+      const incarnation = connection.incarnation();
+      if (incarnation !== lookedAt && (await hasChangedOwner(source))) return false;
+      lookedAt = incarnation;
+      return true;
+    };
     const info = await ensureConsumer(connection, from, durable, filter);
     if (info === undefined) return;
     if (info.config.filter_subject !== filter) {
@@ -152,10 +177,15 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
     // Not closed: that settles when the loop below has ended, which has not begun.
     if (stopping) messages.stop();
     restartWhenLost(await messages.status(), () => messages.stop());
-    const endChecks = restartWhenChanged(source, () => messages.stop());
+    const endChecks = restartWhenChanged(source, isSameOwner, () => messages.stop());
+    let isLeft = false;
     try {
       for await (const message of messages) {
-        if (isWanted(message.subject)) await deliveries.take(message);
+        isLeft ||= !(await untilAnswered(isSameOwner));
+        if (isLeft) {
+          message.nak();
+          messages.stop();
+        } else if (isWanted(message.subject)) await deliveries.take(message);
         else if (!(await passOver(message))) messages.stop();
       }
     } finally {
@@ -174,15 +204,15 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
   }
 
   // A process of another release can set the filter in place, and the server tells no one. Nor does it when a stream without a mark is marked.
-  function restartWhenChanged(source: SourceState, restart: () => void): () => void {
-    let lookedAt = connection.incarnation();
+  function restartWhenChanged(
+    source: SourceState,
+    isSameOwner: () => Promise<boolean>,
+    restart: () => void,
+  ): () => void {
     const check = async (): Promise<void> => {
       if (!connection.isConnected()) return;
-      const incarnation = connection.incarnation();
-      // The same address may be another server by now.
-      const mustLook = source === 'unmarked' || incarnation !== lookedAt;
-      if (!(await hasOurFilter()) || (mustLook && (await hasChangedOwner(source)))) restart();
-      lookedAt = incarnation;
+      const isSame = (await isSameOwner()) && (source === 'ours' || !(await hasChangedOwner(source)));
+      if (!isSame || !(await hasOurFilter())) restart();
     };
     // What cannot be asked now is asked at the next check.
     const timer = setInterval(() => void check().catch(() => undefined), filterCheckMs);
@@ -192,10 +222,23 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
   async function hasChangedOwner(source: SourceState): Promise<boolean> {
     try {
       const now = await owner.look();
-      return source === 'unmarked' && now === 'ours';
+      // A stream that is not there is made again.
+      return now !== undefined && now !== source;
     } catch (error) {
       if (error instanceof StreamRefused) return true;
       throw error;
+    }
+  }
+
+  // A server that has just started does not answer yet. False once this process stops: what is given back comes again.
+  async function untilAnswered(ask: () => Promise<boolean>): Promise<boolean> {
+    for (;;) {
+      try {
+        return await ask();
+      } catch {
+        if (stopping) return false;
+        await waker.wait(RETRY_MS);
+      }
     }
   }
 
@@ -204,6 +247,8 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
   }
 
   return {
+    from,
+    mayTake: () => mayTake,
     refusal: () => refusal,
     async stop() {
       stopping = true;

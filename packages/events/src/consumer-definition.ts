@@ -39,6 +39,8 @@ export interface ConsumeOptions extends ConsumerDefinition {
   readonly redrivePollMs?: number;
   /** How often to look whether a process of another release has changed the consumer's filter (10,000 ms). */
   readonly filterCheckMs?: number;
+  /** How long to wait at a stream that names no installation before saying that consuming is blocked (60,000 ms). */
+  readonly unknownMs?: number;
   /** After this time without a process that takes events, one that wants fewer of them takes the consumer over (10,000 ms). */
   readonly standBackMs?: number;
   /** Runs around each handling: gives it the event's request id and trace. */

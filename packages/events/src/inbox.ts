@@ -66,11 +66,6 @@ export async function deadLetter(
   return (await database.execute(insertDeadLetter, null, values)) === 1;
 }
 
-/** Whether a consumer has handled any event that its inbox remembers. */
-export async function hasTaken(database: Database, consumer: string): Promise<boolean> {
-  return (await database.row(taken, null, [consumer])) !== undefined;
-}
-
 /** The scope that an event's effects belong to; none for what concerns no account. */
 export function scopeOf(event: Event): Scope | null {
   return event.accountId === '' ? null : { accountId: event.accountId, testMode: event.testMode };
@@ -79,10 +74,6 @@ export function scopeOf(event: Event): Scope | null {
 const note = unscoped<{ event_id: string }>(
   'events.note_in_inbox',
   'insert into inbox (consumer, event_id) select $1, unnest($2::text[]) on conflict do nothing returning event_id',
-);
-const taken = unscoped<{ taken: boolean }>(
-  'events.has_taken',
-  'select true as taken from inbox where consumer = $1 limit 1',
 );
 const insertDeadLetter = unscoped(
   'events.dead_letter',

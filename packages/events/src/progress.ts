@@ -3,6 +3,8 @@ import type { ConsumerInfo } from 'nats';
 import type { EventConnection } from './connection.ts';
 import { subjectsOf } from './names.ts';
 import { oldestWaiting } from './outbox.ts';
+import { knowsOwnStream } from './stream-owner.ts';
+import { StreamRefused } from './stream-settings.ts';
 import { consumersOf } from './streams.ts';
 
 /** How far the handling of a service's events is behind its commits. */
@@ -15,6 +17,7 @@ export interface Progress {
 
 /**
  * Looks at the progress of the service's events; each look is one statement, which reads one row, and one question to NATS, whatever the backlog.
+ * Consumers of a stream that is not this database's are not looked at: another installation's backlog is not its own.
  * A stage counts only while it moves: what waits for a NATS that is away, or for a consumer that does not run, is not mended by fewer events. The
  * wait for a consumer is measured between looks, by this process's clock.
  */
@@ -26,11 +29,15 @@ export function watchProgress(
 ): () => Promise<Progress> {
   const published = new Stage();
   const given = new Map<string, { readonly stage: Stage; readonly arrivals: Arrivals }>();
+  let knownAt = 0;
+  const ownConsumers = async (): Promise<ConsumerInfo[]> => {
+    if (!connection.isConnected()) return [];
+    const incarnation = connection.incarnation();
+    if (incarnation !== knownAt && (await isOwnStream(database, connection, service))) knownAt = incarnation;
+    return incarnation === knownAt ? consumersOfEverything(connection, service) : [];
+  };
   return async () => {
-    const [head, consumers] = await Promise.all([
-      database.row(oldest, null),
-      connection.isConnected() ? consumersOfEverything(connection, service) : [],
-    ]);
+    const [head, consumers] = await Promise.all([database.row(oldest, null), ownConsumers()]);
     const at = now();
     const stages = [published.look(at, head?.event_id ?? '', head?.age_ms ?? 0, head?.age_ms ?? 0)];
     for (const { name, delivered, num_pending } of consumers) {
@@ -79,6 +86,15 @@ class Arrivals {
 // Under load events are published and given within milliseconds; a server that syncs its disk takes up to some hundreds.
 const stalledMs = 1_000;
 const mostLooks = 300;
+
+async function isOwnStream(database: Database, connection: EventConnection, service: string): Promise<boolean> {
+  try {
+    return await knowsOwnStream(database, connection, service);
+  } catch (error) {
+    if (error instanceof StreamRefused) return false;
+    throw error;
+  }
+}
 
 // What takes a few of the types has few of the events.
 async function consumersOfEverything(connection: EventConnection, service: string): Promise<ConsumerInfo[]> {

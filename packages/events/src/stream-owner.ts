@@ -1,10 +1,10 @@
 import { type Database, sqlState, unscoped } from '@eligo/postgres';
 import { ErrorCode, NatsError, type StreamInfo } from 'nats';
 import type { EventConnection } from './connection.ts';
-import { hasTaken } from './inbox.ts';
 import type { EventLogger } from './logger.ts';
 import { streamOf } from './names.ts';
 import { hasEvent } from './outbox.ts';
+import { rememberedStream } from './stream-memory.ts';
 import { type StreamMark, StreamRefused } from './stream-settings.ts';
 import { eventIdAt, findStream } from './streams.ts';
 
@@ -45,7 +45,9 @@ export interface KnownStream {
 
 /**
  * Throws StreamRefused if the producing service's stream belongs to another installation. A stream without a mark was created by a release that did
- * not mark streams: it belongs to this installation if it is the one that the outbox remembers, if its last event is in the outbox, or if it never had one.
+ * not mark streams: it belongs to this installation if it is the one that the outbox remembers, if its last event is in the outbox, or if it never had
+ * one, was created after this installation was set up, and the outbox remembers none. A stream that the outbox remembers and that an installation has
+ * marked which was set up later is this one's: its relay marks it again. Of two installations one alone was set up later, so they do not take turns.
  */
 export async function refuseForeignStream(
   database: Database,
@@ -54,30 +56,48 @@ export async function refuseForeignStream(
   found: StreamInfo,
   { installation, created }: KnownStream,
 ): Promise<void> {
-  if (installation === undefined) return;
-  if (isMarked(found, installation)) return;
+  const isRemembered = created === found.created;
+  const owner = ownerOf(found);
+  if (isRemembered && owner !== undefined && isOlder(installation, owner)) return;
+  if (isMarked(found, installation) || installation === undefined || isRemembered) return;
   const { last_seq: lastSeq } = found.state;
-  if (created === found.created || lastSeq === 0) return;
+  if (lastSeq === 0) {
+    if (created === undefined && Date.parse(setUpOf(installation)) <= Date.parse(found.created)) return;
+    throw unknown(found, 'is not the one of this database');
+  }
   const eventId = await eventIdAt(connection, service, lastSeq);
-  // A stream whose events have all expired says nothing of a database that had a stream before.
-  if (eventId === undefined ? created !== undefined : await hasEvent(database, eventId)) return;
-  throw new StreamRefused(
-    `stream ${streamOf(service)} was used before and this database does not know it. It belongs to another installation or to a deleted database. ${remedy}`,
-  );
+  if (eventId !== undefined && (await hasEvent(database, eventId))) return;
+  throw unknown(found, 'was used before and this database does not know it');
 }
 
-/** Whether a consumer may take events from a stream; a new consumer waits until the stream's relay has marked it. */
+/**
+ * Whether the service's own stream on this server is the one of its database. The server then is this installation's: no two streams were created in
+ * the same nanosecond. Throws StreamRefused if the stream bears another installation's mark.
+ */
+export async function knowsOwnStream(
+  database: Database,
+  connection: EventConnection,
+  service: string,
+): Promise<boolean> {
+  const installation = await installationOf(database);
+  const found = await findStream(connection, service);
+  if (found === undefined) return false;
+  if (isMarked(found, installation) || installation === undefined) return true;
+  return (await rememberedStream(database, streamOf(service))) === found.created;
+}
+
+/** Whether a consumer may take events from a stream. Where the server is unknown as well, it waits until the stream's relay has marked it. */
 export type SourceState = 'ours' | 'unmarked' | 'unmarked and unknown';
 
 /**
  * Reads whether a consumer may take from a producing service's stream, before it does. A stream without a mark is as it was before streams were marked: the
- * consumer goes on if it has handled events. Undefined if there is no stream yet. Throws StreamRefused if the stream is another installation's.
+ * consumer goes on if its own service's stream on the same server is the one of its database. Undefined if there is no stream yet. Throws StreamRefused if the stream is another installation's.
  */
 export class SourceOwner {
   readonly #database: Database;
   readonly #connection: EventConnection;
   readonly #from: string;
-  readonly #consumer: string;
+  readonly #service: string;
   readonly #tellUnreadable: () => void;
   #hasTold = false;
 
@@ -93,7 +113,7 @@ export class SourceOwner {
     this.#database = database;
     this.#connection = connection;
     this.#from = from;
-    this.#consumer = consumer;
+    this.#service = service;
     this.#tellUnreadable = () =>
       logger.warn(
         { service, consumer, from },
@@ -103,11 +123,11 @@ export class SourceOwner {
 
   async look(): Promise<SourceState | undefined> {
     const installation = await installationOf(this.#database);
-    if (installation === undefined) return 'ours';
     const found = await this.#find();
     if (found === undefined || found === 'unreadable') return found && 'ours';
-    if (isMarked(found, installation)) return 'ours';
-    return (await hasTaken(this.#database, this.#consumer)) ? 'unmarked' : 'unmarked and unknown';
+    if (isMarked(found, installation) || installation === undefined) return 'ours';
+    const isKnown = await knowsOwnStream(this.#database, this.#connection, this.#service);
+    return isKnown ? 'unmarked' : 'unmarked and unknown';
   }
 
   // Permissions that are older than the mark: users and passwords are this installation's own, and events must not stop for an upgrade.
@@ -123,14 +143,38 @@ export class SourceOwner {
   }
 }
 
+/** The text for a stream without a mark that a consumer waits at for too long. */
+export function unknownStream(service: string): string {
+  return `stream ${streamOf(service)} names no installation and this database does not know it. ${remedy}`;
+}
+
 // False for a stream that has no mark; throws for one with another installation's.
-function isMarked({ config }: StreamInfo, installation: string): boolean {
-  const description = config.description ?? '';
-  if (!description.startsWith(prefix)) return false;
-  const owner = description.slice(prefix.length);
-  if (owner === installation) return true;
+function isMarked(found: StreamInfo, installation: string | undefined): boolean {
+  const owner = ownerOf(found);
+  if (owner === undefined || owner === installation) return owner !== undefined;
   throw new StreamRefused(
-    `stream ${config.name} belongs to another Eligo installation (${owner}); this one is ${installation}. ${remedy}`,
+    `stream ${found.config.name} belongs to another Eligo installation (${owner}); this one is ${installation ?? 'not recorded in its database'}. ${remedy}`,
+  );
+}
+
+function ownerOf({ config }: StreamInfo): string | undefined {
+  const description = config.description ?? '';
+  return description.startsWith(prefix) ? description.slice(prefix.length) : undefined;
+}
+
+function isOlder(installation: string | undefined, other: string): boolean {
+  const [mine, theirs] = [setUpOf(installation ?? ''), setUpOf(other)];
+  return mine !== '' && mine < theirs;
+}
+
+// '' for a text that is not an installation's.
+function setUpOf(installation: string): string {
+  return /(?:^|, )set up ([\dT:.Z-]+)$/.exec(installation)?.[1] ?? '';
+}
+
+function unknown({ config }: StreamInfo, what: string): StreamRefused {
+  return new StreamRefused(
+    `stream ${config.name} ${what}. It belongs to another installation or to a deleted database. ${remedy}`,
   );
 }
 

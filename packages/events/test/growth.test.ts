@@ -16,7 +16,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { append, appendAll, type NewEvent } from '../src/append.ts';
 import type { EventConnection } from '../src/connection.ts';
 import * as deadLetters from '../src/dead-letters.ts';
-import { deadLetter, handleOnce, hasTaken } from '../src/inbox.ts';
+import { deadLetter, handleOnce } from '../src/inbox.ts';
 import { hasEvent, outboxLag, readQueue } from '../src/outbox.ts';
 import { lastPosition, recordPublished } from '../src/positions.ts';
 import { watchProgress } from '../src/progress.ts';
@@ -137,7 +137,6 @@ async function runRelay(database: Database): Promise<void> {
   await outboxLag(database);
   await hasEvent(database, seededId('fevt', 7));
   await installationOf(database);
-  await hasTaken(database, 'one');
   const unconnected = { isConnected: () => false } as EventConnection;
   await watchProgress(database, unconnected, schema)();
   const lastSeq = await lastPosition(database);

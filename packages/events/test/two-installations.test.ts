@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { connectNats, deleteStreams, natsServerConfig } from '../src/index.ts';
+import { connectNats, deleteStreams, natsServerConfig, watchProgress } from '../src/index.ts';
 import { streamSettings } from '../src/stream-settings.ts';
 import { openFixture, useFixture } from './fixture.ts';
 import { natsProcess } from './nats-process.ts';
@@ -24,16 +24,27 @@ const blocked = (fixture: { logger: { lines: { message: string }[] } }, what: st
 const descriptionOf = async () =>
   (await (await on.connect('admin')).manager.streams.info('ELIGO_ALPHA')).config.description;
 
-/** The stream as the release before has it: used, and without a mark. */
-async function unmarkedStream(): Promise<void> {
+async function describe(description: string, stream = 'ELIGO_ALPHA'): Promise<void> {
+  const { manager } = await on.connect('admin');
+  const { config } = await manager.streams.info(stream);
+  await manager.streams.update(stream, { ...config, description });
+}
+
+const setUpOther = (at: string) => other.admin('update eligo.installation set created_at = $1', [at]);
+
+/** The streams as the release before has them: without marks, and that of alpha used. */
+async function unmarkedStreams(): Promise<void> {
+  const ofBeta = await on.relay({ database: on.beta, service: 'beta', connection: await on.connect('beta') });
+  const remembers = () => on.database.admin('select from beta.outbox_stream');
+  await until(async () => (await remembers()).length === 1);
+  await ofBeta.stop();
+  await describe('', 'ELIGO_BETA');
   const relay = await on.relay();
   const consumer = await on.consumer();
   await appendSome(on.alpha, 5);
   await until(async () => (await on.effects()).events === 5);
   await Promise.all([relay.stop(), consumer.stop()]);
-  const { manager } = await on.connect('admin');
-  const { config } = await manager.streams.info('ELIGO_ALPHA');
-  await manager.streams.update('ELIGO_ALPHA', { ...config, description: '' });
+  await describe('');
 }
 
 test('an installation that is given the NATS server of another one neither takes its events nor publishes into its stream [D14.317]', async () => {
@@ -58,6 +69,21 @@ test('an installation that is given the NATS server of another one neither takes
   expect(foreign.refusal()).toBe(relay.refusal());
   expect([blocked(beside, 'Publishing').length, blocked(beside, 'Consuming').length]).toEqual([1, 1]);
 
+  // The other one's backlog is none of its own.
+  await consumer.stop();
+  await appendSome(on.alpha, 5);
+  const { manager } = await on.connect('admin');
+  await until(async () => (await manager.consumers.info('ELIGO_ALPHA', 'beta-effects')).num_pending === 5);
+  expect([await consumer.lag(), await foreign.lag()]).toEqual([[expect.objectContaining({ pending: 5 })], []]);
+  let clock = 1_000_000;
+  const look = watchProgress(beside.alpha, await beside.connect('alpha'), 'alpha', () => clock);
+  await look();
+  clock += 500;
+  const [{ age = 0 } = {}] = await other.admin<{ age: number }>(
+    `select extract(epoch from now() - min(created_at))::float * 1000 as age from alpha.outbox`,
+  );
+  expect((await look()).behindMs).toBeLessThan(age + 500);
+
   // As the words say, once the other one is gone.
   await on.end();
   await deleteStreams({ url: on.nats.url }, ['alpha']);
@@ -66,7 +92,7 @@ test('an installation that is given the NATS server of another one neither takes
 });
 
 test('an installation marks a stream that a release before created, and its consumers go on before that [D14.317]', async () => {
-  await unmarkedStream();
+  await unmarkedStreams();
   const consumer = await on.consumer({ filterCheckMs: 50 });
   const { jetstream } = await on.connect('alpha');
   await jetstream.publish('eligo.alpha.test.undecodable', 'x');
@@ -81,26 +107,31 @@ test('an installation marks a stream that a release before created, and its cons
 });
 
 test('a new database refuses a used stream without a mark, and its consumers take nothing from it [D14.317]', async () => {
-  await unmarkedStream();
+  await unmarkedStreams();
   const beside = openOther();
-  const foreign = await beside.consumer();
+  // It ran before, elsewhere.
+  await other.admin(`insert into beta.inbox (consumer, event_id) values ('effects', 'fevt_before')`);
+  await other.admin(`insert into beta.outbox_stream (stream, created) values ('ELIGO_BETA', '2026-01-02T03:04:05Z')`);
+  const foreign = await beside.consumer({ unknownMs: 20 });
   const relay = await beside.relay();
   await appendSome(beside.alpha, 3);
   await until(() => relay.refusal() !== undefined);
   expect(relay.refusal()).toContain('was used before and this database does not know it');
   expect([relay.stats().published, foreign.stats().handled]).toEqual([0, 0]);
   expect(await descriptionOf()).toBeUndefined();
+  await until(() => foreign.refusal() !== undefined);
+  expect(foreign.refusal()).toContain('names no installation and this database does not know it');
   // Its owner comes back in the new release: the stream is its own still.
   await on.relay();
   await on.consumer();
-  await until(() => foreign.refusal() !== undefined);
+  await until(() => foreign.refusal()?.includes('belongs to another Eligo installation') === true);
   await appendSome(on.alpha, 5);
   await until(async () => (await on.effects()).events === 10);
   expect(await beside.effects()).toEqual({ events: 0, effects: 0 });
 });
 
 test('a consumer leaves a stream that another installation marks while it takes from it [D14.317]', async () => {
-  await unmarkedStream();
+  await unmarkedStreams();
   const consumer = await on.consumer({ filterCheckMs: 20 });
   const { manager } = await on.connect('admin');
   await until(async () => (await manager.consumers.info('ELIGO_ALPHA', 'beta-effects')).num_waiting > 0);
@@ -108,17 +139,69 @@ test('a consumer leaves a stream that another installation marks while it takes 
   await until(() => consumer.refusal() !== undefined);
 });
 
-test('a consumer that reconnects to a server with the stream of another installation leaves it [D14.317]', async () => {
+test('a consumer that reconnects to a server with the stream of another installation leaves it, and takes nothing [D14.317]', async () => {
   const relay = await on.relay();
-  const consumer = await on.consumer({ filterCheckMs: 20 });
+  // No timer looks before the first event comes.
+  const consumer = await on.consumer({ filterCheckMs: 600_000 });
   await appendSome(on.alpha, 1);
   await until(async () => (await on.effects()).events === 1);
   await relay.stop();
-  const { manager } = await on.connect('admin');
-  await manager.streams.update('ELIGO_ALPHA', { ...streamSettings('alpha'), description: 'Eligo installation: other' });
+  await describe('Eligo installation: other');
   await on.nats.stop();
   await on.nats.start();
+  const { jetstream, manager } = await on.connect('admin');
+  await jetstream.publish('eligo.alpha.test.undecodable', 'x');
   await until(() => consumer.refusal() !== undefined);
+  expect(on.logger.lines.filter(({ message }) => message.startsWith('Event cannot be decoded'))).toEqual([]);
+  expect(consumer.stats()).toEqual({ handled: 1, repeated: 0, failed: 0, deadLettered: 0 });
+  expect((await manager.consumers.info('ELIGO_ALPHA', 'beta-effects')).ack_floor.stream_seq).toBe(1);
+});
+
+test.each([
+  ['that is older than its set-up', '2999-01-01', undefined],
+  ['while its outbox remembers another one', '2000-01-01', '2026-01-02T03:04:05.678901234Z'],
+])('an installation does not claim an unused stream without a mark %s [D14.317]', async (_, setUp, remembered) => {
+  const [{ created_at } = {}] = await other.admin('select created_at::text from eligo.installation');
+  onTestFinished(() => void setUpOther(String(created_at)));
+  const relay = await on.relay();
+  await until(async () => (await on.database.admin('select from alpha.outbox_stream')).length === 1);
+  await relay.stop();
+  await describe('');
+  await setUpOther(setUp);
+  if (remembered !== undefined)
+    await other.admin(`insert into alpha.outbox_stream (stream, created) values ('ELIGO_ALPHA', $1)`, [remembered]);
+  const foreign = await openOther().relay();
+  await until(() => foreign.refusal() !== undefined);
+  expect(foreign.refusal()).toMatch(/^stream ELIGO_ALPHA is not the one of this database\. .* rebuild-streams$/);
+  expect(await descriptionOf()).toBeUndefined();
+});
+
+test('an installation marks its stream again that a later one has marked, and an earlier one keeps its mark [D14.317]', async () => {
+  await unmarkedStreams();
+  await describe('Eligo installation: other, set up 2999-01-01T00:00:00.000Z');
+  const consumer = await on.consumer();
+  await until(() => consumer.refusal() !== undefined);
+  const relay = await on.relay();
+  await appendSome(on.alpha, 5);
+  await until(async () => (await on.effects()).events === 10);
+  expect(await descriptionOf()).toMatch(/^Eligo installation: set up 20[\dT:.Z-]+$/);
+  await relay.stop();
+  await describe('Eligo installation: other, set up 2000-01-01T00:00:00.000Z');
+  const again = await on.relay();
+  await until(() => again.refusal() !== undefined);
+});
+
+test('a database that no installation is recorded in refuses a stream with a mark [D14.317]', async () => {
+  const [{ created_at } = {}] = await other.admin('delete from eligo.installation returning created_at::text');
+  onTestFinished(async () => {
+    await other.admin(`insert into eligo.installation (name, created_at) values ('', $1)`, [created_at]);
+  });
+  await unmarkedStreams();
+  await describe('Eligo installation: set up 2026-01-02T03:04:05.678Z');
+  const beside = openOther();
+  const [foreign, relay] = [await beside.consumer(), await beside.relay()];
+  await until(() => relay.refusal() !== undefined && foreign.refusal() !== undefined);
+  expect(relay.refusal()).toContain('this one is not recorded in its database. Give');
 });
 
 test('a consumer whose NATS user may not read the stream yet goes on, and says so once [D14.317]', async () => {
