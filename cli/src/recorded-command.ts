@@ -68,10 +68,10 @@ function currentLogin(): Login | undefined {
   const given = givenLogin();
   if (given === undefined) return undefined;
   const login = loginVerifier(publicKeyOf(operatorKey())).verify(given.token);
-  if (login === undefined) {
-    throw new UsageError(
-      'ELIGO_OPERATOR_TOKEN has expired, or another installation or an earlier release signed it; run operator login again',
-    );
+  if ('problem' in login) {
+    const problem =
+      login.problem === 'expired' ? 'has expired' : 'is not of this installation, or an earlier release signed it';
+    throw new UsageError(`ELIGO_OPERATOR_TOKEN ${problem}; run operator login again`);
   }
   if (login.proofKey === publicKeyOf(given.proofKey)) return login;
   throw new UsageError('ELIGO_OPERATOR_PROOF_KEY is the key of another login; run operator login again, and set both');

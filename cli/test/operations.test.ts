@@ -335,7 +335,10 @@ describe('operators', () => {
       await json('keys', 'list', '--account', account);
       await json('keys', 'revoke', String(asUser.key_id));
       actAs({ ...login, token: `${String(token).slice(0, -4)}AAAA` });
-      expect(await eligo(...create)).toMatchObject({ code: 2, err: [expect.stringContaining('has expired')] });
+      expect(await eligo(...create)).toMatchObject({
+        code: 2,
+        err: [expect.stringContaining('is not of this installation')],
+      });
       const again = 'run operator login again, and set both';
       for (const key of ['', 'none', generateProofKey().privateKey]) {
         actAs({ token, proof_key: key });

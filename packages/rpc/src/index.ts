@@ -7,7 +7,13 @@ export { type CallerInit, type Identity, noCaller, openIdentity } from './identi
 export { type HandlerOf, type Handlers, type Implementation, implement, type ServiceHandlers } from './implement.ts';
 export { inProcessTransport } from './in-process.ts';
 export { type ComponentKeys, generateComponentKeys, publicKeyOf } from './keys.ts';
-export { type OperatorAction, type OperatorGate, type RefusedCall, UsedProof } from './operator-entry.ts';
+export {
+  type OperatorAction,
+  type OperatorGate,
+  type RefusedCall,
+  refusalReasons,
+  UsedProof,
+} from './operator-entry.ts';
 export { generateProofKey, type OperatorRequest, operatorHeaders } from './operator-proof.ts';
 export {
   type Login,

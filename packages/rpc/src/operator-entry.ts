@@ -18,9 +18,15 @@ export interface OperatorAction {
   readonly refused: boolean;
 }
 
+/** Why a call has no row of the audit log. */
+export const refusalReasons = [
+  ...(['no_login', 'expired_login', 'invalid_login'] as const),
+  ...(['no_proof', 'expired_proof', 'invalid_proof', 'used_proof'] as const),
+] as const;
+
 /** A call whose caller did not prove who they are, or that the call is theirs. */
 export interface RefusedCall {
-  readonly reason: 'no_login' | 'invalid_login' | 'no_proof' | 'expired_proof' | 'invalid_proof' | 'used_proof';
+  readonly reason: (typeof refusalReasons)[number];
   /** `<component>.<Method>`. */
   readonly action: string;
   /** The address that it came from. */
@@ -42,7 +48,7 @@ export interface OperatorGate extends LoginVerifier {
    * log has its proof already.
    */
   record(action: OperatorAction): Promise<void>;
-  /** Reports a call that has no row of the audit log, because it is not known whose it is. */
+  /** Reports a call that has no row of the audit log: its login or its proof is refused. */
   report(refused: RefusedCall): void;
 }
 
@@ -64,7 +70,7 @@ export class OperatorEntry {
     const [, token] = /^Bearer (\S+)$/.exec(headers.get('authorization') ?? '') ?? [];
     if (token === undefined || this.#operators === undefined) throw this.#refusal('no_login');
     const login = this.#operators.verify(token);
-    if (login === undefined) throw this.#refusal('invalid_login');
+    if ('problem' in login) throw this.#refusal(`${login.problem}_login`);
     const proof = headers.get(headerNames.proof);
     if (proof === null) throw this.#refusal('no_proof', login);
     const checked = checkProof(proof, this.#asked, { digest: digest(), publicKey: login.proofKey });
@@ -93,7 +99,8 @@ export class OperatorEntry {
 const makeHeaders = 'make the headers of each call with eligo operator headers';
 const messages: Readonly<Record<RefusedCall['reason'], string>> = {
   no_login: "Business calls on this port require an operator's login",
-  invalid_login: 'The login expired, or is not of this installation and release; log in again',
+  expired_login: 'The login expired; log in again',
+  invalid_login: 'The login is not of this installation and release; log in again',
   no_proof: `The call has no proof of this release; ${makeHeaders}`,
   expired_proof: `The proof is too old, or the clocks differ; ${makeHeaders}`,
   invalid_proof: `The proof is not for this component, method, account, mode and body by this login; ${makeHeaders}`,

@@ -29,10 +29,13 @@ export function signLogin(login: Login, operatorKey: string): string {
   return signToken('operator', Buffer.from(JSON.stringify(login)), readPrivateKey(operatorKey));
 }
 
+/** What a token proves, or what is wrong with it. */
+export type CheckedLogin = Login | { readonly problem: 'expired' | 'invalid' };
+
 /** Verifies logins with the operators' public key (base64 SPKI). */
 export interface LoginVerifier {
-  /** The login that a token proves; undefined for any other text, and for a login that has expired or that has no key. */
-  verify(token: string): Login | undefined;
+  /** The login that a token proves. Any other text is invalid, and so is a login that has no key or claims to live too long. */
+  verify(token: string): CheckedLogin;
 }
 
 export function loginVerifier(publicKey: string, clock: Clock = systemClock): LoginVerifier {
@@ -45,11 +48,11 @@ export function allowsMethod({ allows }: Login, method: string, isRead: boolean)
   return (isRead && allows.includes('reads')) || allows.includes(method);
 }
 
-function verifyLogin(token: string, key: KeyObject, nowMs: number): Login | undefined {
+function verifyLogin(token: string, key: KeyObject, nowMs: number): CheckedLogin {
   const opened = openToken(token);
-  if (opened === undefined || !isSignedBy('operator', opened, key)) return undefined;
+  if (opened === undefined || !isSignedBy('operator', opened, key)) return { problem: 'invalid' };
   // What the operators' key has signed has this form; only the logins of earlier releases have no key.
   const login = JSON.parse(opened.payload.toString()) as Login;
-  if (login.proofKey === undefined) return undefined;
-  return login.expiresAtMs > nowMs && login.expiresAtMs <= nowMs + longestLoginMs ? login : undefined;
+  if (login.proofKey === undefined || login.expiresAtMs > nowMs + longestLoginMs) return { problem: 'invalid' };
+  return login.expiresAtMs > nowMs ? login : { problem: 'expired' };
 }

@@ -232,6 +232,8 @@ test('a refused login or proof is reported with its reason, method and address, 
   reported.length = 0;
   await send('Echo', {}, {});
   await send('Echo', {}, bearer('something-else'));
+  await send('Echo', {}, bearer(loginOf({ expiresAtMs: Date.now() - 1 })));
+  await send('Echo', {}, bearer(loginOf({ expiresAtMs: Date.now() + longestLoginMs + 60_000 })));
   await send('Echo', {}, operator);
   await send('Echo', {}, { ...operator, 'eligo-call-proof': 'x' });
   const old = { now: () => new Date(Date.now() - 100_000) };
@@ -240,6 +242,8 @@ test('a refused login or proof is reported with its reason, method and address, 
   const known = { action: 'probe.Echo', from: expect.stringContaining('127.0.0.1'), requestId: expect.any(String) };
   expect(reported).toEqual([
     { ...known, reason: 'no_login', operatorId: undefined },
+    { ...known, reason: 'invalid_login', operatorId: undefined },
+    { ...known, reason: 'expired_login', operatorId: undefined },
     { ...known, reason: 'invalid_login', operatorId: undefined },
     { ...known, reason: 'no_proof', operatorId: 'foper_1' },
     { ...known, reason: 'invalid_proof', operatorId: 'foper_1' },

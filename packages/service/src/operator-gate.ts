@@ -1,5 +1,5 @@
 import { type Database, isUniqueViolation } from '@eligo/postgres';
-import { type LoginVerifier, type OperatorGate, UsedProof } from '@eligo/rpc';
+import { type LoginVerifier, type OperatorGate, refusalReasons, UsedProof } from '@eligo/rpc';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
 import { recordOperatorAction } from './operator-actions.ts';
@@ -17,6 +17,8 @@ export function operatorGate(
     'Calls on the admin port refused for their login or proof, by reason',
     ['reason'],
   );
+  // A rule sees the first count only if the series was there before.
+  for (const reason of refusalReasons) refused.inc({ reason }, 0);
   if (logins === undefined) return undefined;
   return {
     verify: (token) => logins.verify(token),
