@@ -17,7 +17,7 @@ export const largestLogBytes = 32 * 1024 * 1024;
  */
 export function openLogFile(
   path: string,
-  { largestBytes = largestLogBytes, append: appendTo = writeText, open = openToAppend } = {},
+  { largestBytes = largestLogBytes, append: appendTo = writeText, open = openToAppend, close = closeSync } = {},
 ): LogFile {
   let file = open(path);
   let bytes = statSync(path).size;
@@ -31,10 +31,14 @@ export function openLogFile(
   // A failure between the two steps leaves no file at the path: the next line opens one.
   function moveAside(): void {
     if (existsSync(path)) renameSync(path, `${path}.1`);
-    const next = open(path);
-    closeSync(file);
-    file = next;
+    const full = file;
+    file = open(path);
     bytes = 0;
+    try {
+      close(full);
+    } catch {
+      // The system has let go of it all the same.
+    }
   }
 
   return {
@@ -53,7 +57,7 @@ export function openLogFile(
     },
     close() {
       isClosed = true;
-      closeSync(file);
+      close(file);
     },
   };
 }

@@ -4,7 +4,7 @@ import type { Variables } from './environment.ts';
 import type { Home } from './home.ts';
 import { installationNameOf } from './installation-name.ts';
 import { natsConfiguration } from './nats/configuration.ts';
-import { givenNatsUrls } from './nats/given-urls.ts';
+import { givenNatsUrls, refuseUrlsWithoutShared } from './nats/given-urls.ts';
 import { tellIfOldAt } from './nats/old-server.ts';
 import { startNats } from './nats/server.ts';
 import { databaseUrls, ensureDatabase, socketUrl } from './postgres/database.ts';
@@ -108,6 +108,7 @@ async function openNats({ home, secrets, environment, processes, onNews }: Conte
     await tellIfOldAt(given, onNews);
     return { nats: given, natsUrlOf: givenNatsUrls(given, environment, onNews) };
   }
+  refuseUrlsWithoutShared(environment);
   const server = await startNats(home, {
     configuration: (place) => natsConfiguration(place, (name) => secrets.natsPasswords[name]),
     watchUrl: (place) => `nats://admin:${secrets.natsPasswords.admin}@${place.host}:${place.port}`,

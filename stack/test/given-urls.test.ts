@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { componentNames } from '../src/components.ts';
-import { givenNatsUrls } from '../src/nats/given-urls.ts';
+import { givenNatsUrls, refuseUrlsWithoutShared } from '../src/nats/given-urls.ts';
 
 const shared = 'nats://all:secret@127.0.0.1:4222';
 
@@ -21,4 +21,16 @@ it('says nothing when no component shares its login to NATS [D14.320]', () => {
   const urlOf = givenNatsUrls(shared, all, (text) => news.push(text));
   expect(componentNames.map(urlOf)).toEqual(componentNames.map((name) => `nats://${name}@h`));
   expect(news).toEqual([]);
+});
+
+it('refuses logins of components without NATS_URL, and names no password [D14.320]', () => {
+  const environment = {
+    CATALOG_NATS_URL: 'nats://catalog:own@h',
+    GATEWAY_NATS_URL: 'nats://gateway:own@h',
+    NATS_URL: '',
+  };
+  expect(() => refuseUrlsWithoutShared(environment)).toThrow(
+    /^CATALOG_NATS_URL, GATEWAY_NATS_URL need NATS_URL: set it to the same server, or remove them to use the embedded one$/,
+  );
+  expect(() => refuseUrlsWithoutShared({ CATALOG_NATS_URL: '' })).not.toThrow();
 });

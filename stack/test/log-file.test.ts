@@ -81,6 +81,19 @@ it('a log whose next file cannot be opened while it is moved aside is written ag
   expect(readFileSync(`${path}.1`, 'utf8')).toContain('xxx');
 });
 
+it('a log whose full file cannot be closed goes on in the next one [D14.222]', () => {
+  const close = (file: number) => {
+    closeSync(file);
+    throw Object.assign(new Error('i/o error'), { code: 'EIO' });
+  };
+  const log = openLogFile(path, { largestBytes: 100, close });
+  log.write(`${'x'.repeat(99)}\n`);
+  for (const line of ['one', 'two', 'three']) log.write(`${line}\n`);
+  expect(() => log.close()).toThrow('i/o error');
+  expect(readFileSync(path, 'utf8')).toBe('one\ntwo\nthree\n');
+  expect(readFileSync(`${path}.1`, 'utf8')).toHaveLength(100);
+});
+
 it('a log that another process appends to is emptied when it is large, while that process goes on [D14.222]', async () => {
   const writer = openSync(path, 'a');
   const end = boundLog(path, { largestBytes: 1_000, everyMs: 20 });

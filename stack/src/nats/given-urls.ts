@@ -1,6 +1,16 @@
 import { type ComponentName, perComponent } from '../components.ts';
 import type { Variables } from '../environment.ts';
 
+/** Throws if a component has a NATS server of its own and there is none to fall back on: the embedded server knows no such users. */
+export function refuseUrlsWithoutShared(environment: Variables): void {
+  const names = perComponent((name) => `${name.toUpperCase()}_NATS_URL`);
+  const given = Object.values(names).filter((name) => environment[name]);
+  if (given.length === 0) return;
+  throw new Error(
+    `${given.join(', ')} need NATS_URL: set it to the same server, or remove them to use the embedded one`,
+  );
+}
+
 /** Where each component finds a NATS server that is not embedded: its own URL, whose user may do what it needs, or else the one of all. */
 export function givenNatsUrls(
   shared: string,
