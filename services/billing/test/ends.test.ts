@@ -2,8 +2,11 @@ import { Failure } from '@eligo/failures';
 import type { Scope } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { changeNotices } from '../src/actions/change-notices.ts';
+import { changeRenewalSpread } from '../src/actions/change-renewal-spread.ts';
 import { payInvoice } from '../src/actions/pay-invoice.ts';
 import { advanceTestClock, createTestClock, removeTestClock } from '../src/actions/test-clocks.ts';
+import { chargeAt } from '../src/domain/renewal-spread.ts';
 import { runDue, runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { findSubscription } from '../src/store/subscriptions.ts';
 import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
@@ -154,10 +157,16 @@ describe('what is pending of a subscription that ends with its period [D14.335]'
     });
   });
 
-  it('is given up where the card declines: it ends all the same, and the partner can charge it', async () => {
+  it('is given up where the card declines: it ends all the same, its mail names no other try, and the partner can charge it', async () => {
+    await changeNotices(on.database, scope, { merchantName: 'Care' });
     const { subscriptionId: id, card } = await ending();
     on.peers.behave(card, 'insufficient_funds');
     await runAt(may);
+    const mailsOf = (table: string) =>
+      on.test.admin(`select * from billing.${table} where account_id = $1`, [scope.accountId]);
+    expect(await mailsOf('notice_mails')).toEqual([]);
+    expect(await mailsOf('subscription_mails')).toMatchObject([{ kind: 'ended', about: new Date(may) }]);
+    expect((await eventsOf(id)).slice(-2)).toEqual(['customer.subscription.updated', 'customer.subscription.deleted']);
     expect(await seen(id)).toEqual(['canceled', 'uncollectible', 4_500, 0, 0]);
     expect((await read(id)).subscription.canceledAt).toEqual(new Date(may));
     on.peers.behave(card, 'pays');
@@ -182,6 +191,65 @@ describe('what is pending of a subscription that ends with its period [D14.335]'
     expect(await seen(id)).toEqual(['canceled', 'paid', 4_500, 4_500, 4_500]);
     expect(await invoicesOf(id)).toHaveLength(2);
   });
+
+  it('is charged where the clock goes back before its charge', async () => {
+    const { subscriptionId: id } = await ending();
+    const { checkout } = on.context;
+    const getPaymentMethod = () => Promise.reject(new Failure('service_unavailable'));
+    on.at('2026-05-01T01:00:00.000Z');
+    await runDueSubscriptions({ ...on.context, checkout: { ...checkout, getPaymentMethod } });
+    expect(await seen(id)).toEqual(['active', 'open', 4_500, 0, 0]);
+    // The first look frees it from the hold of the fast clock, and has it wait for its turn.
+    for (const second of ['00', '01']) await runAt(`2026-05-01T00:20:${second}.000Z`);
+    expect(await seen(id)).toEqual(['canceled', 'paid', 4_500, 4_500, 4_500]);
+  });
+
+  it('is written off by an end within the period, which charges nothing for the time after it', async () => {
+    const { subscriptionId: id } = await sell(on, scope);
+    on.at('2026-04-16T00:00:00.000Z');
+    const items = [{ priceId: on.peers.price({ unitAmountCents: 300_000 }), quantity: 1 }];
+    await update(id, { items, prorationBehavior: 'create_prorations' });
+    await update(id, { cancelAt: new Date('2026-04-17T00:00:00.000Z') });
+    await runAt('2026-04-17T00:00:00.000Z');
+    expect((await read(id)).subscription.status).toBe('canceled');
+    expect(await invoicesOf(id)).toHaveLength(1);
+  });
+
+  it.each([
+    ['an eligible item that became an ordinary one of the same price', 3_000],
+    ['one of twice the price, of which more than the difference would be charged', 6_000],
+  ])('is written off where a credit cannot reduce the charge: %s', async (_what, unitAmountCents) => {
+    const { subscriptionId: id } = await sell(on, scope);
+    on.at('2026-04-16T00:00:00.000Z');
+    const priceId = on.peers.price({ unitAmountCents });
+    on.peers.classify(priceId, 'not_eligible');
+    await update(id, { items: [{ priceId, quantity: 1 }] });
+    await update(id, { cancelAtPeriodEnd: true });
+    await runAt(may);
+    expect((await read(id)).subscription.status).toBe('canceled');
+    expect(await invoicesOf(id)).toHaveLength(1);
+  });
+
+  it.each(['2026-05-01T00:21:00.000Z', '2026-05-01T00:59:00.000Z'])(
+    'is not a renewal that waits for its time when it ends, looked at %s',
+    async (looked) => {
+      await changeRenewalSpread(on.database, scope, 60);
+      const { subscriptionId: id } = await sellWaiting();
+      await runAt(may);
+      await update(id, { cancelAt: new Date('2026-05-01T00:20:00.000Z') });
+      await runAt(looked);
+      expect(await seen(id)).toEqual(['canceled', 'uncollectible', 3_000, 0, 0]);
+    },
+  );
+
+  /** One whose renewal is charged between 00:22 and 00:58. */
+  const sellWaiting = async (): Promise<Awaited<ReturnType<typeof sell>>> => {
+    const sold = await sell(on, scope);
+    const due = new Date(may);
+    const minutes =
+      (chargeAt({ id: sold.subscriptionId, testClockId: null }, due, 60, due).getTime() - due.getTime()) / 60_000;
+    return minutes > 22 && minutes < 58 ? sold : sellWaiting();
+  };
 
   it('stays a write-off of less than any card can be charged', async () => {
     const { subscriptionId: id } = await sell(on, scope);

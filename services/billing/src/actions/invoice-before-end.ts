@@ -1,7 +1,9 @@
 import { type Scope, withTx } from '@eligo/postgres';
 import type { Context } from '../context.ts';
-import { lastInvoice } from '../domain/last-invoice.ts';
+import { endsWithPeriod } from '../domain/due-step.ts';
+import { lastInvoice, owesLastInvoice } from '../domain/last-invoice.ts';
 import type { Subscription } from '../domain/subscription.ts';
+import { findInvoice } from '../store/invoices.ts';
 import { pendingProrations } from '../store/prorations.ts';
 import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
@@ -9,17 +11,21 @@ import { wakeWhenDue } from './wake-when-due.ts';
 import { writeInvoice } from './write-invoice.ts';
 
 /**
- * Invoices what is pending of a subscription that is to end now, once: its charges are for time that has passed. `owes` if an invoice is to be charged before it ends,
- * also one that a crash has left; a payment that has failed is not tried again. `changed` if the subscription changed meanwhile.
+ * Invoices what is pending of a subscription that is to end with its period now, once: its charges are for time that has passed. An end within a period invoices nothing:
+ * they would be for time after it. `owes` if that invoice is to be charged before the end, also one that a crash has left. `changed` if the subscription changed meanwhile.
  */
 export async function invoiceBeforeEnd(
   context: Context,
   scope: Scope,
-  { id, version, status, paymentAt }: Subscription,
+  subscription: Subscription,
   at: Date,
 ): Promise<'owes' | 'nothing' | 'changed'> {
-  if (status !== 'active') return 'nothing';
-  if (paymentAt !== null) return paymentAt <= at ? 'owes' : 'nothing';
+  const { id, version, status, paymentAt, latestInvoiceId } = subscription;
+  if (status !== 'active' || !endsWithPeriod(subscription)) return 'nothing';
+  if (paymentAt !== null) {
+    const latest = await findInvoice(context.database, scope, latestInvoiceId ?? '');
+    return owesLastInvoice(subscription, latest) ? 'owes' : 'nothing';
+  }
   return withTx(context.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, id);
     if (before?.version !== version) return 'changed';

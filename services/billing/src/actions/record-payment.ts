@@ -1,6 +1,7 @@
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { cents } from '@eligo/values';
 import type { Context } from '../context.ts';
+import { endsAt } from '../domain/due-step.ts';
 import { isRefusedForGood, nextRetry, startOfDunning } from '../domain/dunning.ts';
 import type { ChargeStatus, Invoice, InvoiceCharge } from '../domain/invoice.ts';
 import { isOwnCard, isOwnRefused, type Subscription } from '../domain/subscription.ts';
@@ -172,7 +173,7 @@ function cardsKept(
 
 /**
  * Records that the payment of an invoice has failed: the subscription is past due, and the next try is set (decisions 14.91). After the last one it ends, or
- * stays unpaid, as the account has it. Where a card failed that was named or typed, the subscription's own cards are charged when they were to be. In all these cases
+ * stays unpaid, as the account has it. One whose set end is due ends now. Where a card failed that was named or typed, the subscription's own cards are charged when they were to be. In all these cases
  * the next try is made at once where a card of the subscription is new, or was updated while the failed one was charged (14.234). A first payment, and one of a
  * subscription that has ended, are not tried again; what a card has paid of the invoice of an ended one is refunded. The caller holds both rows.
  */
@@ -220,6 +221,13 @@ export async function recordFailure(
     const paymentAt = isTriedAtOnce && scheduledPaymentAt > at ? at : scheduledPaymentAt;
     const after = { ...subscription, paymentAt, heldUntil: null };
     wakeWhenDue(tx, await saveSubscription(tx, scope, subscription, after), at);
+    return;
+  }
+  // Nothing is tried after the end that was set.
+  const end = endsAt(subscription);
+  if (end !== null && end <= at) {
+    const changes = { heldUntil: null, canceledAt: end };
+    await announceEnd(tx, scope, await endSubscription(tx, scope, subscription, changes, at), at);
     return;
   }
   const retryAt = isTriedAtOnce ? at : nextRetry(settings, { firstFailedAt, at, refusedForGood });

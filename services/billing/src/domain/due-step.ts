@@ -15,11 +15,10 @@ export function nextStep(subscription: Subscription): { readonly step: DueStep; 
     return { step: 'collect', at: subscription.paymentAt };
   }
   if (!living.has(subscription.status)) return undefined;
-  const { cancelAt, cancelAtPeriodEnd, currentPeriodEnd, expiresAt, noticeAt, paymentAt, remindAt } = subscription;
+  const { currentPeriodEnd, expiresAt, noticeAt, paymentAt, remindAt } = subscription;
   const renews = renewing.has(subscription.status) && paymentAt === null;
   const candidates: [DueStep, Date | null][] = [
-    ['end', cancelAt],
-    ['end', cancelAtPeriodEnd ? currentPeriodEnd : null],
+    ['end', endsAt(subscription)],
     ['announce_trial_end', noticeAt],
     ['announce_period_end', renews ? remindAt : null],
     ['collect', paymentAt],
@@ -31,6 +30,19 @@ export function nextStep(subscription: Subscription): { readonly step: DueStep; 
     if (at !== null && (next === undefined || at < next.at)) next = { step, at };
   }
   return next;
+}
+
+/** When a subscription is to end; null for one that goes on. */
+export function endsAt({ cancelAt, cancelAtPeriodEnd, currentPeriodEnd }: Ending): Date | null {
+  if (!cancelAtPeriodEnd) return cancelAt;
+  return cancelAt !== null && cancelAt < currentPeriodEnd ? cancelAt : currentPeriodEnd;
+}
+
+type Ending = Pick<Subscription, 'cancelAt' | 'cancelAtPeriodEnd' | 'currentPeriodEnd'>;
+
+/** Whether a subscription is to end where its present period does, and not within it. */
+export function endsWithPeriod(subscription: Ending): boolean {
+  return endsAt(subscription)?.getTime() === subscription.currentPeriodEnd.getTime();
 }
 
 /** Whether a subscription of this status has not ended. */

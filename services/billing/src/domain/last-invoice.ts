@@ -1,22 +1,38 @@
+import { endsWithPeriod } from './due-step.ts';
+import type { Invoice } from './invoice.ts';
 import { type InvoicedSubscription, invoiceSubscription } from './invoiced-subscription.ts';
 import { minimumChargeCents } from './payment-shares.ts';
-import { duePending, type Proration } from './proration.ts';
+import { duePending, netPending, type Proration } from './proration.ts';
 import type { Subscription } from './subscription.ts';
 
-/** The invoice of what is pending of a subscription that ends with its period; undefined if that comes to less than any card can be charged. */
+/**
+ * The invoice of what is pending of a subscription that ends with its period, owed at its end. Undefined if the charges less all credits come to less than any card can
+ * be charged, or if more than that would be owed: a credit reduces its own part alone.
+ */
 export function lastInvoice(
   before: Subscription,
   pending: readonly Proration[],
   at: Date,
 ): InvoicedSubscription | undefined {
-  if (duePending(pending) < minimumChargeCents) return undefined;
+  const netCents = netPending(pending);
+  if (netCents < minimumChargeCents || duePending(pending) !== netCents) return undefined;
   const charges = pending.filter(({ kind }) => kind === 'charge');
   const timeOf = (pick: (...times: number[]) => number, of: (one: Proration) => Date) =>
     new Date(pick(...charges.map((one) => of(one).getTime())));
-  return invoiceSubscription(before, [], pending, {
+  const invoiced = invoiceSubscription(before, [], pending, {
     reason: 'subscription_update',
     periodStart: timeOf(Math.min, ({ periodStart }) => periodStart),
     periodEnd: timeOf(Math.max, ({ periodEnd }) => periodEnd),
     at,
   });
+  return { ...invoiced, subscription: { ...invoiced.subscription, paymentAt: before.currentPeriodEnd } };
+}
+
+/** Whether the latest invoice of a subscription is one that `lastInvoice` made: nothing else is invoiced for a change once the period is over. */
+export function owesLastInvoice(
+  subscription: Subscription,
+  latest: Pick<Invoice, 'status' | 'billingReason' | 'createdAt'> | undefined,
+): boolean {
+  if (latest === undefined || latest.status !== 'open' || latest.billingReason !== 'subscription_update') return false;
+  return endsWithPeriod(subscription) && latest.createdAt >= subscription.currentPeriodEnd;
 }

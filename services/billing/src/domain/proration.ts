@@ -129,6 +129,11 @@ export function duePending(pending: readonly Proration[]): Cents {
   return cents(usableCredits(charges, pending).remaining);
 }
 
+/** What is pending in all: the charges less all credits, below zero where these are more. */
+export function netPending(pending: readonly Proration[]): number {
+  return pending.reduce((sum, { kind, leftCents }) => sum + (kind === 'charge' ? leftCents : -leftCents), 0);
+}
+
 /**
  * What of the present period waits for a later invoice, as a whole period: nobody has paid it yet. A credit that an invoice has used in part stands for nothing that
  * waits.
