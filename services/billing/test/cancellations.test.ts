@@ -236,6 +236,29 @@ describe('a prorated refund on cancellation', () => {
     expect(await cancel(id, '2026-04-23T12:00:00.000Z')).toEqual(expected);
   });
 
+  it.each([
+    ['before', 500, '2026-04-01T00:00:00.000Z', [500]],
+    ['before', 500, half, [250]],
+    ['after', 500, half, [250]],
+  ])('counts a refund %s a change that waits once [D14.330]', async (when, refunded, at, expected) => {
+    const { subscriptionId: id, sessionId } = await tenAMonth();
+    if (when === 'before') on.peers.refunded.set(sessionId, refunded);
+    await change(id, 2_000, 'create_prorations');
+    on.peers.refunded.set(sessionId, refunded);
+    expect(await cancel(id, at)).toEqual(expected);
+  });
+
+  it.each([
+    ['of nothing, where the plan was refunded', 1_500, []],
+    ['of half of what was captured of the plan', 0, [750]],
+  ])('is %s, of a session that was captured in part [D14.330, D14.332]', async (_what, refunded, expected) => {
+    const { subscriptionId: id, sessionId } = await sell(on, scope, { receivedCents: 0, onceCents: 6_500 });
+    on.peers.payments.sold(sessionId, 6_500, [3_000], 10_000);
+    on.peers.payments.refundedLines.set(sessionId, [refunded, 0]);
+    on.peers.refunded.set(sessionId, refunded);
+    expect(await cancel(id, half)).toEqual(expected);
+  });
+
   it('is at most what the latest invoice was paid with [D14.186, D14.330]', async () => {
     const { subscriptionId: id } = await tenAMonth();
     on.at(half);

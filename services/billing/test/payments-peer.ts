@@ -8,11 +8,12 @@ export class PaymentsPeer {
   readonly disputed = new Map<string, number>();
   /** What was refunded of each line of a session, where it is not in proportion: the recurring ones, and then what was sold once. */
   readonly refundedLines = new Map<string, readonly number[]>();
-  readonly #sold = new Map<string, { readonly receivedCents: number; readonly lines: readonly number[] }>();
+  readonly #sold = new Map<string, SoldSession>();
 
-  /** A session with these recurring lines. What it received besides is of a line that was sold once. */
-  sold(sessionId: string, receivedCents: number, lines: readonly number[]): void {
-    this.#sold.set(sessionId, { receivedCents, lines });
+  /** A session with these recurring lines, and one that was sold once: what it received besides, unless it is said. */
+  sold(sessionId: string, receivedCents: number, lines: readonly number[], onceCents?: number): void {
+    const once = onceCents ?? receivedCents - lines.reduce((sum, line) => sum + line, 0);
+    this.#sold.set(sessionId, { receivedCents, lines, once });
   }
 
   intent(id: string) {
@@ -25,8 +26,7 @@ export class PaymentsPeer {
   }
 
   lineItems(id: string) {
-    const { receivedCents, lines } = this.#sold.get(id) ?? { receivedCents: 0, lines: [] };
-    const once = receivedCents - lines.reduce((sum, line) => sum + line, 0);
+    const { receivedCents, lines, once } = this.#sold.get(id) ?? { receivedCents: 0, lines: [], once: 0 };
     const inProportion = (line: number) =>
       receivedCents === 0 ? 0 : Math.floor(((this.refunded.get(id) ?? 0) * line) / receivedCents);
     return create(LineItemListSchema, {
@@ -44,4 +44,10 @@ export class PaymentsPeer {
       amountDisputedCents: BigInt(this.disputed.get(id) ?? 0),
     };
   }
+}
+
+interface SoldSession {
+  readonly receivedCents: number;
+  readonly lines: readonly number[];
+  readonly once: number;
 }

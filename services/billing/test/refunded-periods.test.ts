@@ -1,6 +1,7 @@
 import { Failure } from '@eligo/failures';
 import type { Scope } from '@eligo/postgres';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { pause, resume } from '../src/actions/pause-and-resume.ts';
 import { type SubscriptionUpdate, updateSubscription } from '../src/actions/update-subscription.ts';
 import type { Context } from '../src/context.ts';
 import { pendingProrations } from '../src/store/prorations.ts';
@@ -19,7 +20,7 @@ beforeEach(() => {
   scope = someScope();
 });
 
-const { runAt, read } = callsOn(
+const { runAt, read, update } = callsOn(
   () => on,
   () => scope,
 );
@@ -76,6 +77,22 @@ it('counts the refunds of all invoices of the period [D14.236]', async () => {
   on.peers.refunded.set(sessionId, 3_000);
   await changeTo(subscriptionId, on.peers.price({ unitAmountCents: 9_000 }), 'create_prorations');
   expect(await pendingOf(subscriptionId)).toEqual([-600, 4_500]);
+});
+
+it('counts the credits of an earlier period that paid for this one, and those of this one not again [D14.236, D14.339]', async () => {
+  const { subscriptionId, price } = await sold();
+  await pause(on.context, callOf(scope), subscriptionId);
+  on.at(half);
+  await resume(on.context, callOf(scope), subscriptionId, false);
+  const { invoice } = await read(subscriptionId);
+  expect(invoice).toMatchObject({ totalCents: 1_500, periodStart: new Date(half) });
+  // A credit paid the other half of 30.00: 22.50 are kept.
+  on.peers.refunded.set(invoice.paymentIntentId ?? '', 750);
+  await changeTo(subscriptionId, price, 'always_invoice');
+  expect((await read(subscriptionId)).invoice.totalCents).toBe(6_000 - 2_250);
+  // 30.00 and 37.50 were paid, and 7.50 refunded.
+  await changeTo(subscriptionId, on.peers.price({ unitAmountCents: 0 }), 'create_prorations');
+  expect(await pendingOf(subscriptionId)).toEqual([-Math.floor((6_000 * 6_000) / 6_750)]);
 });
 
 it('credits nothing of what disputes took: of the session, and with a refund of a renewal [D14.236]', async () => {
@@ -153,4 +170,11 @@ it('refuses to prorate a period of a hundred invoices, and takes the items witho
     ],
   });
   expect(await changeTo(id, price, 'none')).toMatchObject({ items: [{ priceId: price }] });
+  // Nor is one of it credited to another period: the one that was paid goes on.
+  await update(id, { prorationBehavior: 'create_prorations' });
+  await pause(on.context, callOf(scope), id);
+  await expect(resume(on.context, callOf(scope), id, false)).rejects.toMatchObject({
+    ...{ status: 422, violations: [{ loc: ['body', 'billing_cycle_anchor'], type: 'value_error' }] },
+  });
+  expect(await resume(on.context, callOf(scope), id, true)).toMatchObject({ status: 'active' });
 });

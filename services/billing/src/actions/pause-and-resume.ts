@@ -47,7 +47,12 @@ export async function resume(context: Context, call: Call, id: string, keepsAnch
   });
 }
 
-// Of a period of so many invoices that not all are looked at, nothing is known to be kept.
 async function keptShareOf(context: Context, scope: Scope, known: Subscription): Promise<KeptShare> {
-  return (await readKeptShare(context, scope, known)) ?? nothingKept;
+  const kept = await readKeptShare(context, scope, known);
+  if (kept !== undefined) return kept;
+  throw Failure.invalid(
+    ['body', 'billing_cycle_anchor'],
+    'value_error',
+    'This period has too many invoices. Send unchanged, or wait until it is over',
+  );
 }

@@ -4,25 +4,31 @@ import { cents, centsFromInt64, sumCents } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { type KeptShare, sharesOfRecurring } from '../domain/kept-share.ts';
 import type { Subscription } from '../domain/subscription.ts';
-import { paidInvoicesSince } from '../store/paid-invoices.ts';
+import { earlierCreditsOf, paidInvoicesSince } from '../store/paid-invoices.ts';
 import { readTakenBack } from './read-taken-back.ts';
 
 /**
- * What was paid for the present period of a subscription, and what checkout says was refunded or disputed of it. What a session sold once counts in neither. A dispute
- * counts while it is open or lost. Undefined for a period of so many invoices that not all are looked at.
+ * What was paid for the present period of a subscription, also with credits of earlier ones, and what checkout says was refunded or disputed of it. What a session sold
+ * once counts in neither. A dispute counts while it is open or lost. Undefined for a period of so many invoices that not all are looked at.
  */
 export async function readKeptShare(
   context: Context,
   scope: Scope,
   { id, currentPeriodStart }: Subscription,
 ): Promise<KeptShare | undefined> {
-  const { invoices, mayBeMore } = await paidInvoicesSince(context.database, scope, id, currentPeriodStart);
+  const { database } = context;
+  const since = currentPeriodStart;
+  const { invoices, firstId, mayBeMore } = await paidInvoicesSince(database, scope, id, since);
   if (mayBeMore) return undefined;
   const own = invoices.filter(({ checkoutSessionId }) => checkoutSessionId === null);
-  const takenBack = await readTakenBack(context, scope, own);
+  const whole = own.filter(({ isPaid }) => isPaid).map((one) => one.id);
+  const [takenBack, creditCents] = await Promise.all([
+    readTakenBack(context, scope, own),
+    earlierCreditsOf(database, scope, whole, { firstId, since }),
+  ]);
   const shares: KeptShare[] = [
     {
-      paidCents: sumCents(own.map(({ amountPaidCents }) => amountPaidCents)),
+      paidCents: cents(sumCents(own.map(({ amountPaidCents }) => amountPaidCents)) + creditCents),
       takenBackCents: sumCents([...takenBack.values()]),
     },
   ];
@@ -50,6 +56,7 @@ async function shareOfSession({ checkout, callerFor }: Context, scope: Scope, se
       refundedCents: centsFromInt64(line.amountRefundedCents),
     })),
     {
+      receivedCents: centsFromInt64(amountReceivedCents),
       leftCents: cents(Math.max(0, centsFromInt64(amountReceivedCents) - centsFromInt64(amountRefundedCents))),
       disputedCents: centsFromInt64(amountDisputedCents),
     },

@@ -4,7 +4,7 @@ import { discountsAt, type StoredDiscount } from './discounts.ts';
 import { periodTotals } from './finalized-invoice.ts';
 import type { Invoice } from './invoice.ts';
 import { type KeptShare, keptOf } from './kept-share.ts';
-import { type Proration, unpaidWhole, unusedPart } from './proration.ts';
+import { type Proration, unusedPart, type Waiting, waitingOf } from './proration.ts';
 import type { Subscription } from './subscription.ts';
 import { subscriptionStates } from './subscription-states.ts';
 
@@ -124,13 +124,23 @@ function unusedOf(
   const discounts = discountsAt(subscription.discounts as readonly StoredDiscount[], at);
   const totals = periodTotals(items, discounts);
   const wholeCents = sumCents(items.map(({ invoicedCents }, index) => invoicedCents ?? totals[index] ?? cents(0)));
-  const waiting = unpaidWhole(pending, { start: currentPeriodStart, end: currentPeriodEnd });
-  const paidCents = cents(Math.max(0, wholeCents - waiting));
-  const unused = unusedPart(keptOf(paidCents, kept), { period, at });
+  const waiting = waitingOf(pending, { start: currentPeriodStart, end: currentPeriodEnd });
+  const unused = unusedPart(keptOfItems(wholeCents, waiting, kept), { period, at });
   // A session that was paid in part does not say what was paid of an item.
   const isKnown = items.every(({ invoicedCents }) => invoicedCents !== null);
-  const most = isKnown ? leftCents : unusedPart(leftCents, { period: periodOf(invoice), at });
+  const keptCents = cents(Math.min(leftCents, Math.max(0, kept.paidCents - kept.takenBackCents)));
+  const most = isKnown ? leftCents : unusedPart(keptCents, { period: periodOf(invoice), at });
   return cents(Math.min(unused, most));
+}
+
+// What the shop has kept of what the items were invoiced at, as a whole period. A pending credit was reduced to that when it was made: it pays its part as it is, but never more than is kept in all.
+function keptOfItems(wholeCents: Cents, { chargedCents, creditedCents }: Waiting, kept: KeptShare): Cents {
+  const ownCents = wholeCents - chargedCents;
+  if (ownCents < 0) return cents(Math.max(0, ownCents + creditedCents));
+  const ownKept = keptOf(cents(ownCents), kept);
+  if (kept.takenBackCents === 0) return cents(ownKept + creditedCents);
+  const mostCents = Math.max(0, kept.paidCents - kept.takenBackCents - ownKept);
+  return cents(ownKept + Math.min(creditedCents, mostCents));
 }
 
 function periodOf({ periodStart, periodEnd }: Invoice) {

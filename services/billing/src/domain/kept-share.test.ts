@@ -7,7 +7,8 @@ const line = (totalCents: number, refundedCents: number, recurs = true) => ({
   totalCents: cents(totalCents),
   refundedCents: cents(refundedCents),
 });
-const amounts = (leftCents: number, disputedCents: number) => ({
+const amounts = (leftCents: number, disputedCents: number, receivedCents = 13_000) => ({
+  receivedCents: cents(receivedCents),
   leftCents: cents(leftCents),
   disputedCents: cents(disputedCents),
 });
@@ -23,3 +24,14 @@ it.each([
 ])('takes back of what recurs: %s [D14.332]', (_what, lines, given, takenBackCents) => {
   expect(sharesOfRecurring(lines, given)).toEqual({ paidCents: 3_000, takenBackCents });
 });
+
+it.each([
+  ['nothing', [line(3_000, 0), line(10_000, 0, false)], amounts(6_500, 0, 6_500), 0],
+  ['what was captured of the plan', [line(3_000, 1_500), line(10_000, 0, false)], amounts(5_000, 0, 6_500), 1_500],
+  ['a dispute of all', [line(3_000, 0), line(10_000, 0, false)], amounts(6_500, 6_500, 6_500), 1_500],
+])(
+  'counts the share of what was captured of a session in part, and takes back %s [D14.332]',
+  (_what, lines, given, takenBackCents) => {
+    expect(sharesOfRecurring(lines, given)).toEqual({ paidCents: 1_500, takenBackCents });
+  },
+);

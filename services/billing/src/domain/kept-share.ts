@@ -29,18 +29,31 @@ export interface PaidLine {
   readonly refundedCents: Cents;
 }
 
+/** What was received with it, and what of that is not refunded, and is held by disputes. */
+export interface SessionAmounts {
+  readonly receivedCents: Cents;
+  readonly leftCents: Cents;
+  readonly disputedCents: Cents;
+}
+
 /**
  * What was paid with a session for the lines that recur, and what was taken back of these. A refund knows its lines. A dispute does not: it holds of each line in
- * proportion to what is not refunded of it, rounded up.
+ * proportion to what is not refunded of it, rounded up. Nor does a capture of a part: each line has its share of it.
  */
 export function sharesOfRecurring(
   lines: readonly PaidLine[],
-  { leftCents, disputedCents }: { readonly leftCents: Cents; readonly disputedCents: Cents },
+  { receivedCents, leftCents, disputedCents }: SessionAmounts,
 ): KeptShare {
+  const totalOf = (some: readonly PaidLine[]) => sumCents(some.map(({ totalCents }) => totalCents));
   const recurring = lines.filter(({ recurs }) => recurs);
-  const paidCents = sumCents(recurring.map(({ totalCents }) => totalCents));
+  const wholeCents = totalOf(lines);
+  const recurringCents = totalOf(recurring);
+  const isPart = receivedCents < wholeCents;
+  const paidCents = isPart
+    ? centsFromInt64((BigInt(recurringCents) * BigInt(receivedCents)) / BigInt(wholeCents))
+    : recurringCents;
   const refundedCents = sumCents(recurring.map((line) => line.refundedCents));
-  const left = BigInt(paidCents - refundedCents);
+  const left = BigInt(Math.max(0, paidCents - refundedCents));
   const disputed = leftCents === 0 ? left : (BigInt(disputedCents) * left + BigInt(leftCents) - 1n) / BigInt(leftCents);
   const heldCents = centsFromInt64(disputed > left ? left : disputed);
   return { paidCents, takenBackCents: cents(refundedCents + heldCents) };

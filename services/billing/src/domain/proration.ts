@@ -134,23 +134,35 @@ export function netPending(pending: readonly Proration[]): number {
   return pending.reduce((sum, { kind, leftCents }) => sum + (kind === 'charge' ? leftCents : -leftCents), 0);
 }
 
-/**
- * What of the present period waits for a later invoice, as a whole period: nobody has paid it yet. A credit that an invoice has used in part stands for nothing that
- * waits.
- */
-export function unpaidWhole(pending: readonly Proration[], period: RestOfPeriod['period']): Cents {
+/** What of a period waits for a later invoice, each as a whole period. */
+export interface Waiting {
+  /** What is charged later and was not credited since: nobody has paid it. */
+  readonly chargedCents: Cents;
+  /** What credits of what was paid make up for of that. They are of what the shop had kept. */
+  readonly creditedCents: Cents;
+}
+
+/** What of the present period waits for a later invoice. A credit that an invoice has used in part stands for nothing that waits. */
+export function waitingOf(pending: readonly Proration[], period: RestOfPeriod['period']): Waiting {
   // What is left of a credit for another period pays for nothing of this one.
   const isOfEnd = ({ kind, periodEnd }: Proration) => kind === 'charge' || periodEnd.getTime() === period.end.getTime();
   const ofPeriod = pending.filter(
     (one) => one.createdAt >= period.start && one.leftCents === one.amountCents && isOfEnd(one),
   );
-  const wholes = ofPeriod.map(({ kind, wholeCents }) => (kind === 'charge' ? wholeCents : -wholeCents));
-  return cents(
-    Math.max(
-      0,
-      wholes.reduce((sum, whole) => sum + whole, 0),
-    ),
-  );
+  const charges = ofPeriod.filter(({ kind }) => kind === 'charge');
+  const credits = ofPeriod.filter(({ kind }) => kind === 'credit');
+  const creditedWhole = sumCents(credits.map((one) => one.wholeCents));
+  const paidWhole = sumCents(credits.map(paidWholeOf));
+  const chargedCents = sumCents(charges.map((one) => one.wholeCents)) - (creditedWhole - paidWhole);
+  return {
+    chargedCents: cents(Math.max(0, chargedCents)),
+    creditedCents: cents(Math.max(0, Math.min(paidWhole, chargedCents))),
+  };
+}
+
+// Of a whole period, the part of a credit that is for what was paid.
+function paidWholeOf({ wholeCents, amountCents, unpaidCents }: Proration): Cents {
+  return centsFromInt64((BigInt(wholeCents) * BigInt(amountCents - unpaidCents)) / BigInt(amountCents));
 }
 
 function usableCredits(lines: readonly InvoiceLine[], pending: readonly Proration[]) {
