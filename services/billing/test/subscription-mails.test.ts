@@ -88,6 +88,19 @@ describe('the mail before a trial or a year ends', () => {
       ['There is no card to charge. Without one, your subscription ends then.'],
     ],
     [
+      'a trial with a health card alone that cannot pay, and that then ends',
+      {
+        ...{ trialDays: 20, card: null, missingPaymentMethod: 'cancel' },
+        get backup() {
+          return on.peers.card(true);
+        },
+        items: [{ eligibility: 'not_eligible' }],
+      },
+      '2026-04-14T00:00:00Z',
+      'Your trial at Care & <b>Co ends on April 21, 2026',
+      ['There is no card to charge. Without one, your subscription ends then.'],
+    ],
+    [
       'a trial without a card that then owes',
       { trialDays: 20, card: null },
       '2026-04-14T00:00:00Z',

@@ -32,6 +32,21 @@ it('charges a backup card alone at the end of a trial, and does not end as one w
   expect(on.peers.taken.at(-1)).toMatchObject({ invoiceId: invoice.id, paymentMethodId: backup });
 });
 
+it.each([
+  ['cancel', 'not_eligible', ['canceled', 'paid', 0]],
+  ['pause', 'not_eligible', ['paused', 'paid', 0]],
+  ['cancel', 'auto_substantiation', ['active', 'paid', 3_000]],
+])(
+  'with a health card as the backup alone does what the sale agreed if that cannot pay: %s, %s [D14.338]',
+  async (missingPaymentMethod, eligibility, expected) => {
+    const parts = { trialDays: 14, card: null, backup: on.peers.card(true), missingPaymentMethod };
+    const { subscriptionId: id } = await sell(on, scope, { ...parts, items: [{ eligibility }] });
+    await runAt('2026-04-15T00:00:00.000Z');
+    const { subscription, invoice } = await read(id);
+    expect([subscription.status, invoice.status, invoice.amountPaidCents]).toEqual(expected);
+  },
+);
+
 describe('a trial that is ended now', () => {
   it('on a test clock that stands at its start charges the first period before the answer [D14.116]', async () => {
     const clock = await createTestClock(on.context, callOf(scope), { frozenTime: start, name: null });

@@ -5,7 +5,13 @@ import type { Context } from '../context.ts';
 import { subscriptionNoticeHtml, subscriptionNoticeSubject } from '../documents/subscription-notice-html.ts';
 import { renew } from '../domain/renewal.ts';
 import type { Subscription } from '../domain/subscription.ts';
-import { atPeriodEnd, goesOn, type PaidPeriod, type UpcomingPeriod } from '../domain/subscription-notice.ts';
+import {
+  atPeriodEnd,
+  goesOn,
+  type NamedCards,
+  type PaidPeriod,
+  type UpcomingPeriod,
+} from '../domain/subscription-notice.ts';
 import { loadInvoiceCharges } from '../store/invoice-charges.ts';
 import { findInvoice } from '../store/invoices.ts';
 import type { ClaimedMail } from '../store/mail-queue.ts';
@@ -20,7 +26,7 @@ import {
 import { findSubscription } from '../store/subscriptions.ts';
 import { eligibilityAt } from './judge-items.ts';
 import { dropped } from './mail-notice.ts';
-import { absentAsNull, emailOf } from './payer.ts';
+import { absentAsNull, cardsOf as chargedCardsOf, emailOf } from './payer.ts';
 import type { MailKind } from './send-mail.ts';
 
 /**
@@ -93,24 +99,19 @@ async function upcomingPeriod(
   if (!isNext || !goesOn(subscription)) return undefined;
   // By the wall clock: what lives on a test clock renews when the clock is advanced.
   if (testClockId === null && at <= context.clock.now()) return undefined;
-  const [eligibility, pending, last4] = await Promise.all([
+  const [eligibility, pending, named] = await Promise.all([
     eligibilityAt(context, scope, subscription, at),
     pendingProrations(context.database, scope, subscription.id),
-    lastDigits(context, scope, subscription),
+    namedCards(context, scope, subscription),
   ]);
   const { invoice } = renew(subscription, eligibility, pending, at);
-  return { kind, at, outcome: atPeriodEnd(subscription, invoice.totalCents, last4) };
+  return { kind, at, outcome: atPeriodEnd(subscription, invoice, named) };
 }
 
-// Of the cards that are charged; null if there is none.
-function lastDigits(context: Context, scope: Scope, of: Subscription): Promise<string[] | null> {
+async function namedCards(context: Context, scope: Scope, of: Subscription): Promise<NamedCards> {
   const ids = [of.defaultPaymentMethodId, of.backupPaymentMethodId].filter((id) => id !== null);
-  return lastDigitsOf(context, scope, ids);
-}
-
-async function lastDigitsOf(context: Context, scope: Scope, ids: readonly string[]): Promise<string[] | null> {
-  const last4 = (await cardsOf(context, scope, ids)).map((card) => card.last4);
-  return last4.length === 0 ? null : last4;
+  const [cards, known] = await Promise.all([chargedCardsOf(context, scope, of), cardsOf(context, scope, ids)]);
+  return { cards, last4: known.map((card) => card.last4) };
 }
 
 async function cardsOf(context: Context, scope: Scope, ids: readonly string[]): Promise<Card[]> {

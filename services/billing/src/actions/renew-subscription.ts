@@ -2,14 +2,15 @@ import { type Scope, withTx } from '@eligo/postgres';
 import type { Context } from '../context.ts';
 import { nextStep } from '../domain/due-step.ts';
 import { beginPeriod } from '../domain/renewal.ts';
-import { endOfTrialWithoutCard, type Subscription } from '../domain/subscription.ts';
+import type { Subscription } from '../domain/subscription.ts';
+import { endOfTrialWithoutCard } from '../domain/trial-without-card.ts';
 import { pendingProrations } from '../store/prorations.ts';
 import { findRenewalSpread } from '../store/renewal-settings.ts';
 import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
 import { endSubscription } from './end-subscription.ts';
 import { eligibilityAt } from './judge-items.ts';
-import { isCustomerThere } from './payer.ts';
+import { cardsOf, isCustomerThere } from './payer.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
 import { writeInvoice } from './write-invoice.ts';
 
@@ -26,10 +27,11 @@ export async function renewSubscription(
   at: Date,
   isAsked = false,
 ): Promise<boolean> {
-  const [isThere, eligibility, spreadMinutes] = await Promise.all([
+  const [isThere, eligibility, spreadMinutes, cards] = await Promise.all([
     isCustomerThere(context, scope, subscription.customerId),
     eligibilityAt(context, scope, subscription, subscription.currentPeriodEnd),
     isAsked ? 0 : findRenewalSpread(context.database, scope),
+    hasBackupAlone(subscription) ? cardsOf(context, scope, subscription) : undefined,
   ]);
   await context.failpoint('renewal.resolved');
   const renewed = await withTx(context.database, scope, async (tx) => {
@@ -39,7 +41,9 @@ export async function renewSubscription(
       await endSubscription(tx, scope, before, undefined, at);
       return true;
     }
-    const withoutCard = endOfTrialWithoutCard(before);
+    const pending = await pendingProrations(tx, scope, before.id);
+    const next = beginPeriod(before, { eligibility, pending, spreadMinutes }, at);
+    const withoutCard = endOfTrialWithoutCard(before, next.invoice, cards);
     if (withoutCard === 'cancel') {
       await endSubscription(tx, scope, before, undefined, at);
       return true;
@@ -54,8 +58,6 @@ export async function renewSubscription(
       await appendSubscriptionEvent(tx, scope, 'updated', paused, at);
       return true;
     }
-    const pending = await pendingProrations(tx, scope, before.id);
-    const next = beginPeriod(before, { eligibility, pending, spreadMinutes }, at);
     const saved = await saveSubscription(tx, scope, before, next.subscription);
     wakeWhenDue(tx, saved, at);
     await appendSubscriptionEvent(tx, scope, 'updated', saved, at);
@@ -64,4 +66,9 @@ export async function renewSubscription(
   });
   await context.failpoint('renewal.invoiced');
   return renewed;
+}
+
+// Whether it can pay is asked at the end of a trial alone: what it then cannot pay is not owed.
+function hasBackupAlone({ status, defaultPaymentMethodId, backupPaymentMethodId }: Subscription): boolean {
+  return status === 'trialing' && defaultPaymentMethodId === null && backupPaymentMethodId !== null;
 }

@@ -1,6 +1,8 @@
 import type { Cents } from '@eligo/values';
-import { minimumChargeCents } from './payment-shares.ts';
-import { endOfTrialWithoutCard, type Subscription } from './subscription.ts';
+import type { Invoice } from './invoice.ts';
+import { type Cards, minimumChargeCents } from './payment-shares.ts';
+import type { Subscription } from './subscription.ts';
+import { canPay, endOfTrialWithoutCard } from './trial-without-card.ts';
 
 /** What a mail about a subscription says. It names nothing that was bought. */
 export type SubscriptionNotice = {
@@ -27,7 +29,7 @@ export interface UpcomingPeriod {
 }
 
 /**
- * `charge`: the cards with these last digits are charged. `nothing_to_pay`: the period costs nothing that a card can be charged. The others: there is no card; the subscription
+ * `charge`: the cards with these last digits are charged. `nothing_to_pay`: the period costs nothing that a card can be charged. The others: there is no card that can pay; the subscription
  * ends, is paused, or owes the amount.
  */
 export type AtPeriodEnd =
@@ -36,17 +38,20 @@ export type AtPeriodEnd =
   | { readonly kind: 'ends' | 'pauses' }
   | { readonly kind: 'no_card'; readonly cents: Cents };
 
-/** What happens to a subscription at the end of its period, if it is charged this on these cards; null: there is no card. */
-export function atPeriodEnd(
-  subscription: Subscription,
-  totalCents: Cents,
-  last4: readonly string[] | null,
-): AtPeriodEnd {
-  const withoutCard = endOfTrialWithoutCard(subscription);
+/** The cards of a subscription, undefined if one of them is no longer there, and their last digits. */
+export interface NamedCards {
+  readonly cards: Cards | undefined;
+  readonly last4: readonly string[];
+}
+
+/** What happens to a subscription at the end of its period, if it is invoiced this and has these cards. */
+export function atPeriodEnd(subscription: Subscription, invoice: Invoice, { cards, last4 }: NamedCards): AtPeriodEnd {
+  const withoutCard = endOfTrialWithoutCard(subscription, invoice, cards);
   if (withoutCard === 'cancel') return { kind: 'ends' };
   if (withoutCard === 'pause') return { kind: 'pauses' };
+  const { totalCents } = invoice;
   if (totalCents < minimumChargeCents) return { kind: 'nothing_to_pay' };
-  return last4 === null ? { kind: 'no_card', cents: totalCents } : { kind: 'charge', cents: totalCents, last4 };
+  return canPay(invoice, cards) ? { kind: 'charge', cents: totalCents, last4 } : { kind: 'no_card', cents: totalCents };
 }
 
 /** Whether a subscription goes on after its period. One that ends with it is not announced to go on. */

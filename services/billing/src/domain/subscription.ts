@@ -81,14 +81,3 @@ export function isOwnCard(
 export function isOwnRefused(cards: Parameters<typeof isOwnCard>[0], refusedPaymentMethodId: string | null): boolean {
   return refusedPaymentMethodId !== null && isOwnCard(cards, refusedPaymentMethodId);
 }
-
-/** What the sale agreed for the end of a trial without a card; null where there is one, also if it is the backup alone, or nothing was agreed. */
-export function endOfTrialWithoutCard({
-  status,
-  defaultPaymentMethodId,
-  backupPaymentMethodId,
-  missingPaymentMethod,
-}: Subscription): string | null {
-  const hasCard = defaultPaymentMethodId !== null || backupPaymentMethodId !== null;
-  return status === 'trialing' && !hasCard ? missingPaymentMethod : null;
-}
