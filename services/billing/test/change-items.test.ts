@@ -220,6 +220,23 @@ describe('a payment for other items', () => {
     await expect(change('lapsed_cents = lapsed_cents + 1')).rejects.toEqual(within('lapsed_within_unpaid'));
   });
 
+  it('is noted of no credit that is older than what it charges: another process has invoiced what that is for [D14.186]', async () => {
+    const { id, price } = await soldAnd(6_000);
+    await changeTo(id, price, 'create_prorations');
+    await changeTo(id, on.peers.price({ unitAmountCents: 10_000 }), 'create_prorations');
+    // As the release before does, which notes nothing of the credit.
+    const { admin } = on.test;
+    await admin('alter table billing.prorations disable trigger user');
+    await admin(`update billing.prorations set left_cents = 0 where subscription_id = $1 and kind = 'charge'`, [id]);
+    await admin('alter table billing.prorations enable trigger user');
+    await changeTo(id, on.peers.price({ unitAmountCents: 30_000 }), 'always_invoice');
+    const noted = await admin(
+      `select unpaid_invoice_id as noted from billing.prorations where subscription_id = $1 and unpaid_cents > 0 order by id limit 1`,
+      [id],
+    );
+    expect(noted).toEqual([{ noted: null }]);
+  });
+
   it('that fails gives back the paid part of a credit alone, once its invoice is void [D14.186]', async () => {
     const { id, price, card } = await soldAnd(6_000);
     await changeTo(id, price, 'always_invoice');

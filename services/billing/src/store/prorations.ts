@@ -60,7 +60,8 @@ export async function carryProrations(
   carried: { readonly credits: readonly UsedCredit[]; readonly chargeIds: readonly string[] },
 ): Promise<void> {
   const { credits, chargeIds } = carried;
-  // Before the credits are used: those that are used up are no longer among the pending ones.
+  // Before the credits are used: those that are used up are no longer among the pending ones. A credit is for earlier charges of its own item: a process of the release before
+  // can have had another invoice carry these, and noted nothing.
   if (chargeIds.length > 0) await tx.execute(carryCharges, scope, [chargeIds, subscriptionId, invoiceId]);
   if (credits.length > 0) {
     await tx.execute(insertCredits, scope, [
@@ -186,8 +187,10 @@ const useCredits = scoped(
 const carryCharges = scoped(
   'prorations.carry_charges',
   `with credits as (
-     update prorations set unpaid_invoice_id = $5
-      where account_id = $1 and test_mode = $2 and subscription_id = $4 and left_cents > 0 and unpaid_cents > 0 and unpaid_invoice_id is null)
+     update prorations p set unpaid_invoice_id = $5
+      where account_id = $1 and test_mode = $2 and subscription_id = $4 and left_cents > 0 and unpaid_cents > 0 and unpaid_invoice_id is null
+        and exists (select 1 from prorations c where c.account_id = $1 and c.test_mode = $2 and c.id = any($3::text[])
+          and c.subscription_item_id = p.subscription_item_id and c.id < p.id))
    update prorations set left_cents = 0 where account_id = $1 and test_mode = $2 and id = any($3::text[])`,
 );
 const selectCredits = scoped<{
