@@ -92,17 +92,18 @@ describe('a valid letter', () => {
     const { customerId, product, letter } = await approved();
     const renewed = new Date(start.getTime() + 200 * 86_400_000);
     const session = await sessionOf(customerId, [line({ unitAmount: 2_000 })]);
+    const renewal = newId('letter');
     await fixture.test.admin(
       `insert into checkout.letters (account_id, test_mode, id, session_id, product_id, customer_id, test_clock_id, status, url, review_until,
          created_at, decided_at, valid_until)
        select account_id, test_mode, $2, $3, product_id, customer_id, test_clock_id, status, url, review_until, created_at, $4, $5
        from checkout.letters where id = $1`,
-      [letter.id, newId('letter'), session.id, renewed, validityEnd(renewed)],
+      [letter.id, renewal, session.id, renewed, validityEnd(renewed)],
     );
     const at = async (time: Date) =>
       (await findValidLetters(fixture.database, fixture.scope, customerId, [product], time)).get(product);
     expect(await at(start)).toBe(letter.id);
-    expect(await at(renewed)).not.toBe(letter.id);
+    expect(await at(renewed)).toBe(renewal);
   });
 
   it('leaves only the other products of a session to be reviewed', async () => {
