@@ -1,3 +1,5 @@
+import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { type Database, openDatabase } from '@eligo/postgres';
 import { type ComponentName, databaseUrls, secretsOf } from '@eligo/stack';
 import { apiClient, type PublicApi } from './public-api.ts';
@@ -45,12 +47,22 @@ export function adminDatabaseUrl(): string {
   return variable('DATABASE_URL') ?? runningStack().file.postgres;
 }
 
-/** Where mails are kept as files: ELIGO_MAIL_FOLDER; without DATABASE_URL, the running stack's folder. Undefined where DATABASE_URL alone is set. */
-export function mailFolder(): string | undefined {
+/**
+ * Where mails may be kept as files: ELIGO_MAIL_FOLDER and, without DATABASE_URL, the running stack's folder and `mail/` of its home, which has mails from before a
+ * mail server was configured. Throws if ELIGO_MAIL_FOLDER names no folder.
+ */
+export function mailFolders(): string[] {
   const given = variable('ELIGO_MAIL_FOLDER');
-  if (given || variable('DATABASE_URL')) return given;
+  if (given && !statSync(given, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new Error(`ELIGO_MAIL_FOLDER names no folder: ${given}`);
+  }
+  return [...new Set([given, ...foldersOfStack()].flatMap((folder) => (folder ? [resolve(folder)] : [])))];
+}
+
+function foldersOfStack(): (string | undefined)[] {
+  if (variable('DATABASE_URL')) return [];
   const { home, file } = runningStack();
-  return (file.mail_folder ?? home.mail) || undefined;
+  return [file.mail_folder, home.mail];
 }
 
 /** NATS_URL, for a user who may delete streams, or the running stack's. */

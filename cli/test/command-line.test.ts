@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { runCommandLine } from '../src/index.ts';
+import { erasureTests, type Said } from './erasures.ts';
 
 vi.setConfig({ hookTimeout: 120_000, testTimeout: 60_000 });
 
@@ -20,12 +21,6 @@ afterAll(async () => {
   await constellation.stop();
 });
 
-interface Said {
-  readonly code: number;
-  readonly out: string[];
-  readonly err: string[];
-}
-
 async function eligo(...args: string[]): Promise<Said> {
   const out: string[] = [];
   const err: string[] = [];
@@ -38,6 +33,8 @@ async function json(...args: string[]): Promise<Record<string, unknown>> {
   expect({ code, err, lines: out.length }).toEqual({ code: 0, err: [], lines: 1 });
   return JSON.parse(out[0] ?? '') as Record<string, unknown>;
 }
+
+erasureTests(() => constellation, eligo);
 
 const listPrices = async (key: unknown) => (await constellation.api(String(key)).get('/v1/prices')).status;
 

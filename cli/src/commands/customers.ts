@@ -5,7 +5,7 @@ import type { Database, Scope } from '@eligo/postgres';
 import { eraseDisputes } from '@eligo/refunds';
 import { isId, systemClock } from '@eligo/values';
 import { type Command, type Given, UsageError } from '../command.ts';
-import { mailFolder, withEverything } from '../connect.ts';
+import { mailFolders, withEverything } from '../connect.ts';
 
 /** The persons who buy. */
 export const customerCommands: readonly Command[] = [
@@ -13,7 +13,7 @@ export const customerCommands: readonly Command[] = [
     name: 'customers erase',
     usage: 'CUSTOMER_ID --account ACCOUNT --mode live|test --by WHO',
     summary:
-      'Deletes a customer and erases what names the person, evidence of disputes with its files included. Amounts, decisions and identifiers stay. Safe to stop and repeat; each run is recorded. Uses DATABASE_URL, or the running stack. Mails that ELIGO_MAIL_FOLDER, or the running stack, keeps as files are deleted.',
+      'Deletes a customer and erases what names the person, evidence of disputes with its files included. Amounts, decisions and identifiers stay. Safe to stop and repeat; each run is recorded. Uses DATABASE_URL, or the running stack. Mails that are kept as files in ELIGO_MAIL_FOLDER, and without DATABASE_URL in the folders of the running stack, are deleted.',
     options: { account: { type: 'string' }, mode: { type: 'string' }, by: { type: 'string' } },
     words: ['CUSTOMER_ID'],
     async run(given) {
@@ -35,7 +35,7 @@ export const customerCommands: readonly Command[] = [
         lines: [
           `${customerId} erased`,
           `${sessions} sessions, ${receipts} receipts, answers for ${letters} letters, ${paymentMethods} payment methods`,
-          `evidence of ${disputes} disputes, ${files} files, ${mails} kept mails`,
+          `evidence of ${disputes} disputes, ${files} files, ${mails === null ? 'no folder searched for kept mails' : `${mails} kept mails`}`,
         ],
       };
     },
@@ -47,7 +47,8 @@ interface ErasedElsewhere {
   readonly receipts: number;
   readonly disputes: number;
   readonly files: number;
-  readonly mails: number;
+  /** Null where no folder was searched. */
+  readonly mails: number | null;
 }
 
 function erase(
@@ -69,7 +70,7 @@ async function eraseIn(
   scope: Scope,
   request: { readonly customerId: string; readonly requestedBy: string },
 ): Promise<Erasure & ErasedElsewhere> {
-  const folder = mailFolder();
+  const folders = mailFolders();
   let [receipts, disputes, files] = [0, 0, 0];
   const eraseElsewhere = async (sessionIds: readonly string[], paymentIntentIds: readonly string[]) => {
     receipts += await eraseReceipts(billing, scope, sessionIds);
@@ -79,7 +80,8 @@ async function eraseIn(
   };
   const erased = await eraseCustomer({ database: checkout, clock: systemClock, eraseElsewhere }, scope, request);
   const { customerId } = request;
-  const mails = folder === undefined ? 0 : await eraseKeptMails(billing, scope, { customerId, folder });
+  let mails = folders.length === 0 ? null : 0;
+  for (const folder of folders) mails = (mails ?? 0) + (await eraseKeptMails(billing, scope, { customerId, folder }));
   return { ...erased, receipts, disputes, files, mails };
 }
 
