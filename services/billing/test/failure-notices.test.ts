@@ -6,7 +6,7 @@ import { type SmtpServer, startSmtpServer } from '@eligo/mail/test-support';
 import type { Scope } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { changeNotices } from '../src/actions/change-notices.ts';
+import { changeNotices, type NoticeChange } from '../src/actions/change-notices.ts';
 import { eraseKeptMails } from '../src/actions/erase-kept-mails.ts';
 import { payInvoice } from '../src/actions/pay-invoice.ts';
 import { payInvoiceOnPage } from '../src/actions/pay-invoice-on-page.ts';
@@ -265,6 +265,15 @@ describe('the mail about a failed payment', () => {
     await mail();
     expect(await notices()).toEqual([{ attempt: 1, status: 'dropped', code: 'opted_out' }]);
     expect(server.mails).toEqual([]);
+  });
+
+  it('are turned on by a name only where all mails were turned off before it: an opt-out of its own stays [D14.327]', async () => {
+    const change = async (asked: NoticeChange) => (await changeNotices(on.database, scope, asked)).mailsAuthentications;
+    expect(await change({ mailsAuthentications: false })).toBe(false);
+    for (const merchantName of ['New name', null, 'Another name']) expect(await change({ merchantName })).toBe(false);
+    expect(await change({ mailsAuthentications: true })).toBe(true);
+    expect(await change({ merchantName: null })).toBe(false);
+    expect(await change({ merchantName: 'Care' })).toBe(true);
   });
 
   it('that is kept as a file is deleted with those of its customer, and no other [D14.326]', async () => {

@@ -29,7 +29,7 @@ import { runDue, runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { settleCatalogTasks } from '../src/jobs/settle-catalog-tasks.ts';
 import { openPlaces } from '../src/places.ts';
 import { billingService } from '../src/service.ts';
-import { mailsAuthentications } from '../src/store/authentication-notices.ts';
+import { findAuthenticationNotices } from '../src/store/authentication-notices.ts';
 import { isBackupAgreed } from '../src/store/backup-agreements.ts';
 import { insertCatalogTask, nextCatalogTaskInMs, postponeCatalogTask } from '../src/store/catalog-tasks.ts';
 import { isErased, lockReceipts } from '../src/store/erased-sessions.ts';
@@ -219,7 +219,7 @@ async function runNotices(on: Fixture): Promise<void> {
   const [first] = found;
   if (first === undefined || found.length > 2) throw new Error(`There are ${found.length} notices`);
   await findNotice(database, scope, first.id);
-  await mailsAuthentications(database, scope);
+  await findAuthenticationNotices(database, scope);
   await findNoticeSettings(database, scope);
   await withTx(database, scope, async (tx) => {
     const claimed = await noticeMails.claim(tx, scope, 1_000);

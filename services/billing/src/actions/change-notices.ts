@@ -1,8 +1,9 @@
 import { Failure } from '@eligo/failures';
 import { type Database, type Db, type Scope, withTx } from '@eligo/postgres';
 import {
-  mailsAuthentications as findMailsAuthentications,
-  saveMailsAuthentications,
+  type AuthenticationNotices,
+  findAuthenticationNotices,
+  saveAuthenticationNotices,
 } from '../store/authentication-notices.ts';
 import {
   findNoticeSettings,
@@ -11,7 +12,7 @@ import {
   saveNoticeSettings,
 } from '../store/notice-settings.ts';
 
-/** What an operator changes; what is undefined stays. A null name turns all mails off, and a name turns those on that ask to confirm a payment. */
+/** What an operator changes; what is undefined stays. A null name turns all mails off, and the next name turns those on again that ask to confirm a payment, unless they were turned off on their own. */
 export interface NoticeChange {
   readonly merchantName?: string | null | undefined;
   readonly reminderDays?: number | null | undefined;
@@ -34,30 +35,43 @@ export interface Notices {
  */
 export async function changeNotices(database: Database, scope: Scope, change: NoticeChange): Promise<Notices> {
   return withTx(database, scope, async (tx) => {
-    const after = await noticesAfter(tx, scope, change);
-    if (after.notices === null) await removeNoticeSettings(tx, scope);
-    else await saveNoticeSettings(tx, scope, after.notices);
-    await saveMailsAuthentications(tx, scope, after.mailsAuthentications);
-    return after;
+    const { notices, authentications } = await settingsAfter(tx, scope, change);
+    if (notices === null) await removeNoticeSettings(tx, scope);
+    else await saveNoticeSettings(tx, scope, notices);
+    await saveAuthenticationNotices(tx, scope, authentications);
+    return noticesOf(scope, { notices, authentications });
   });
 }
 
 /** What a change would make of the settings, and the same 422; changes nothing. */
-export async function noticesAfter(
+export async function noticesAfter(db: Db, scope: Scope, change: NoticeChange): Promise<Notices> {
+  return noticesOf(scope, await settingsAfter(db, scope, change));
+}
+
+interface Settings {
+  readonly notices: NoticeSettings | null;
+  readonly authentications: AuthenticationNotices;
+}
+
+// The customers of tests are mailed by an account with a name alone.
+function noticesOf({ testMode }: Scope, { notices, authentications }: Settings): Notices {
+  return { notices, mailsAuthentications: authentications === 'on' && (!testMode || notices !== null) };
+}
+
+async function settingsAfter(
   db: Db,
   scope: Scope,
   { mailsAuthentications, ...change }: NoticeChange,
-): Promise<Notices> {
-  const before = await findNoticeSettings(db, scope);
-  return {
-    notices: settingsAfter(before, change),
-    mailsAuthentications:
-      mailsAuthentications ??
-      (change.merchantName === undefined ? await findMailsAuthentications(db, scope) : change.merchantName !== null),
-  };
+): Promise<Settings> {
+  const notices = noticeSettingsAfter(await findNoticeSettings(db, scope), change);
+  if (mailsAuthentications !== undefined) return { notices, authentications: mailsAuthentications ? 'on' : 'off' };
+  const before = await findAuthenticationNotices(db, scope);
+  if (change.merchantName === null) return { notices, authentications: before === 'on' ? 'off_with_all' : before };
+  const isNamedAgain = change.merchantName !== undefined && before === 'off_with_all';
+  return { notices, authentications: isNamedAgain ? 'on' : before };
 }
 
-function settingsAfter(
+function noticeSettingsAfter(
   before: NoticeSettings | undefined,
   change: Omit<NoticeChange, 'mailsAuthentications'>,
 ): NoticeSettings | null {

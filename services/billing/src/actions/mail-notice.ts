@@ -5,7 +5,7 @@ import { afterFailure, failureReason } from '../domain/failure-notice.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import { amountsLeft } from '../domain/payment-shares.ts';
 import type { Subscription } from '../domain/subscription.ts';
-import { mailsAuthentications } from '../store/authentication-notices.ts';
+import { findAuthenticationNotices } from '../store/authentication-notices.ts';
 import { findDunning } from '../store/dunning-settings.ts';
 import { loadInvoiceCharges } from '../store/invoice-charges.ts';
 import { findInvoice } from '../store/invoices.ts';
@@ -36,7 +36,7 @@ export const noticeMail: MailKind = {
     const reason = failureReason(invoice);
     const settings = await findNoticeSettings(database, scope);
     if (reason === 'authentication') {
-      if (!(await mailsAuthentications(database, scope))) return dropped('opted_out');
+      if ((await findAuthenticationNotices(database, scope)) !== 'on') return dropped('opted_out');
     } else if (settings === undefined) {
       // One that asked to confirm a payment, which has failed for another reason since then.
       return dropped(kept?.asksToConfirm ? 'changed' : 'turned_off');
