@@ -217,8 +217,8 @@ describe('the mail about a failed payment', () => {
     expect(server.mails).toHaveLength(0);
   });
 
-  it('asks to confirm a payment to the bank without any setting, once, and with the page; no other failure is mailed then [D14.327]', async () => {
-    scope = someScope();
+  it('asks to confirm a payment to the bank in live mode without any setting, once, and with the page; no other failure is mailed then [D14.327]', async () => {
+    scope = { ...someScope(), testMode: false };
     const { invoiceId } = await failing('authentication_required');
     await failing('insufficient_funds');
     await charge('01');
@@ -231,28 +231,43 @@ describe('the mail about a failed payment', () => {
     for (let run = 0; run < 2; run++) await mail();
     expect(server.mails).toHaveLength(1);
     const { to, subject, text } = read();
-    expect([to, subject]).toEqual(['ann@example.com', '[Test] Confirm your payment']);
+    expect([to, subject]).toEqual(['ann@example.com', 'Confirm your payment']);
     expect(text).toContain('Your bank asks you to confirm the payment of $30.00 for your subscription.');
     expect(text).toContain(`https://pay.example/invoice/${await invoiceId()}`);
     expect(await notices()).toEqual([{ attempt: 1, status: 'sent', code: null }]);
   });
 
   it('asks to confirm a payment in the name that the shop has on the receipts of the subscription [D14.327]', async () => {
-    scope = someScope();
+    scope = { ...someScope(), testMode: false };
     const { subscriptionId } = await failing('authentication_required');
     await on.test.admin(
       `insert into billing.receipts (account_id, test_mode, id, checkout_session_id, subscription_id, email, amount_cents, content, created_at)
-       values ($1, true, $2, $3, $4, 'a@b.example', 1, '{"merchantName": "Care & Co"}', now())`,
+       values ($1, false, $2, $3, $4, 'a@b.example', 1, '{"merchantName": "Care & Co"}', now())`,
       [scope.accountId, newId('receipt'), newId('checkout_session'), subscriptionId],
     );
     await charge('01');
     await mail();
-    expect(read().subject).toBe('[Test] Confirm your payment to Care & Co');
+    expect(read().subject).toBe('Confirm your payment to Care & Co');
+  });
+
+  it('asks nobody to confirm a payment of test mode without settings, also where a process of the release before wrote the mail [D14.327]', async () => {
+    const { invoiceId } = await failing('authentication_required');
+    await on.test.admin('delete from billing.notice_settings where account_id = $1', [scope.accountId]);
+    await charge('01');
+    expect(await notices()).toEqual([]);
+    await on.test.admin(
+      `insert into billing.notice_mails (account_id, test_mode, id, invoice_id, attempt, failure_day, status, next_try_at, created_at, asks_to_confirm)
+       values ($1, true, $2, $3, 1, 0, 'pending', now(), now(), true)`,
+      [scope.accountId, newId('notice_mail'), await invoiceId()],
+    );
+    await mail();
+    expect(await notices()).toEqual([{ attempt: 1, status: 'dropped', code: 'test_mode' }]);
+    expect(server.mails).toEqual([]);
   });
 
   it('asks nobody to confirm a payment where the operator turned that off, with or without a name, before or after the failure [D14.327]', async () => {
     for (const change of [{ mailsAuthentications: false }, { merchantName: null }]) {
-      scope = someScope();
+      scope = { ...someScope(), testMode: false };
       await changeNotices(on.database, scope, change);
       await failing('authentication_required');
       await charge('01');

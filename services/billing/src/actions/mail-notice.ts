@@ -36,6 +36,8 @@ export const noticeMail: MailKind = {
     const reason = failureReason(invoice);
     const settings = await findNoticeSettings(database, scope);
     if (reason === 'authentication') {
+      // Of a process of the release before: in test mode the customers of an account without a name are mailed nothing.
+      if (settings === undefined && scope.testMode) return dropped('test_mode');
       if ((await findAuthenticationNotices(database, scope)) !== 'on') return dropped('opted_out');
     } else if (settings === undefined) {
       // One that asked to confirm a payment, which has failed for another reason since then.

@@ -6,7 +6,7 @@ export const noticeMails = mailQueue('notice', 'invoice_id');
 
 /**
  * Adds the mail about a failed attempt, due now. Returns false, and adds nothing, if the account mails none, or for an attempt or a day that had its mail. One that asks to
- * confirm the payment to the bank is mailed unless the account turned that off; another one only by an account with notice settings.
+ * confirm the payment to the bank is mailed in live mode also without notice settings, unless the account turned that off; another one only by an account with notice settings.
  */
 export async function addNotice(
   tx: Tx,
@@ -40,9 +40,8 @@ const insert = scoped(
   'notice_mails.insert',
   `insert into notice_mails (account_id, test_mode, id, invoice_id, attempt, failure_day, status, next_try_at, created_at, asks_to_confirm)
    select $1, $2, $3, $4, $5, $6, 'pending', now(), $7, $8
-    where case when $8::boolean
-      then not exists (select from authentication_notices where account_id = $1 and test_mode = $2 and not is_mailed)
-      else exists (select from notice_settings where account_id = $1 and test_mode = $2) end
+    where (($8::boolean and not $2::boolean) or exists (select from notice_settings where account_id = $1 and test_mode = $2))
+      and not ($8::boolean and exists (select from authentication_notices where account_id = $1 and test_mode = $2 and not is_mailed))
    on conflict do nothing`,
 );
 const select = scoped<{ asks_to_confirm: boolean; has_later: boolean }>(
