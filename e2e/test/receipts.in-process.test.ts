@@ -285,10 +285,14 @@ describe('a person who is erased by the operator', () => {
     expect(mailsTo(email)).toHaveLength(2);
 
     const account = text(await rowOf('select account_id from checkout.sessions where id = $1', session), 'account_id');
+    const command = ['customers', 'erase', customer, '--account', account, '--mode', 'test', '--by', 'R-1'];
     const erase = () =>
-      runCli(eligo, ['customers', 'erase', customer, '--account', account, '--mode', 'test', '--by', 'R-1'], {
+      runCli(eligo, [...command, '--with-open-disputes'], {
         ELIGO_MAIL_FOLDER: mailFolder(),
       });
+    await expect(runCli(eligo, command)).rejects.toMatchObject({ code: 1, stdout: expect.stringContaining(dispute) });
+    expect(mailsTo(email)).toHaveLength(2);
+    expect((await api.get(`/v1/customers/${customer}`)).status).toBe(200);
     const counts = { customer_id: customer, sessions: 1, payment_methods: 1 };
     const elsewhere = { receipts: 2, letter_answers: 1, disputes: 1, files: 1, mails: 2 };
     expect(await erase()).toEqual({ ...counts, ...elsewhere });

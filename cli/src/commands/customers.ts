@@ -1,20 +1,25 @@
 import { eraseKeptMails, eraseReceipts } from '@eligo/billing';
-import { type Erasure, eraseCustomer } from '@eligo/checkout';
+import { type Erasure, eraseCustomer, visitIntents } from '@eligo/checkout';
 import { eraseFiles } from '@eligo/gateway/files';
 import type { Database, Scope } from '@eligo/postgres';
-import { eraseDisputes } from '@eligo/refunds';
+import { eraseDisputes, findOpenDisputes, type OpenDispute } from '@eligo/refunds';
 import { isId, systemClock } from '@eligo/values';
-import { type Command, type Given, UsageError } from '../command.ts';
+import { type Command, type Given, type Outcome, UsageError } from '../command.ts';
 import { mailFolders, withEverything } from '../connect.ts';
 
 /** The persons who buy. */
 export const customerCommands: readonly Command[] = [
   {
     name: 'customers erase',
-    usage: 'CUSTOMER_ID --account ACCOUNT --mode live|test --by WHO',
+    usage: 'CUSTOMER_ID --account ACCOUNT --mode live|test --by WHO [--with-open-disputes]',
     summary:
-      'Deletes a customer and erases what names the person, evidence of disputes with its files included. Amounts, decisions and identifiers stay. Safe to stop and repeat; each run is recorded. Uses DATABASE_URL, or the running stack. Mails that are kept as files in ELIGO_MAIL_FOLDER, and without DATABASE_URL in the folders of the running stack, are deleted.',
-    options: { account: { type: 'string' }, mode: { type: 'string' }, by: { type: 'string' } },
+      'Deletes a customer and erases what names the person, evidence of disputes with its files included. Amounts, decisions and identifiers stay. Erases nothing while a dispute waits for a response, and lists those, unless --with-open-disputes is given. Safe to stop and repeat; each run is recorded. Uses DATABASE_URL, or the running stack. Mails that are kept as files in ELIGO_MAIL_FOLDER, and without DATABASE_URL in the folders of the running stack, are deleted.',
+    options: {
+      account: { type: 'string' },
+      mode: { type: 'string' },
+      by: { type: 'string' },
+      'with-open-disputes': { type: 'boolean' },
+    },
     words: ['CUSTOMER_ID'],
     async run(given) {
       const [customerId = ''] = given.words;
@@ -25,6 +30,8 @@ export const customerCommands: readonly Command[] = [
       const scope = { accountId, testMode: modeOf(given) === 'test' };
       const requestedBy = given.needed('by').trim();
       if (requestedBy === '') throw new UsageError('--by must say who asks for it');
+      const open = given.flag('with-open-disputes') ? [] : await openDisputesOf(scope, customerId);
+      if (open.length > 0) return refusal(customerId, open);
       const { sessions, letters, paymentMethods, ...elsewhere } = await erase(scope, { customerId, requestedBy });
       const { receipts, disputes, files, mails } = elsewhere;
       return {
@@ -41,6 +48,35 @@ export const customerCommands: readonly Command[] = [
     },
   },
 ];
+
+// The bank decides against the partner who gives no evidence in time.
+async function openDisputesOf(scope: Scope, customerId: string): Promise<OpenDispute[]> {
+  const found = new Map<string, OpenDispute>();
+  await withEverything('refunds', (refunds) =>
+    withEverything('checkout', (checkout) =>
+      visitIntents(checkout, scope, customerId, async (intentIds) => {
+        for (const one of await findOpenDisputes(refunds, scope, intentIds)) found.set(one.disputeId, one);
+      }),
+    ),
+  );
+  return [...found.values()];
+}
+
+function refusal(customerId: string, open: readonly OpenDispute[]): Outcome {
+  const disputes = open.map(({ disputeId, dueBy }) => ({
+    dispute_id: disputeId,
+    due_by: dueBy?.toISOString() ?? null,
+  }));
+  return {
+    json: { customer_id: customerId, open_disputes: disputes },
+    lines: [
+      `${customerId} has disputes that wait for a response; nothing was erased`,
+      ...disputes.map(({ dispute_id, due_by }) => `${dispute_id} is due by ${due_by ?? 'no known date'}`),
+      'Submit their evidence first, or give --with-open-disputes to erase it',
+    ],
+    failed: true,
+  };
+}
 
 /** What was erased beside the records of checkout. */
 interface ErasedElsewhere {

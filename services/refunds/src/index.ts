@@ -1,2 +1,3 @@
 export { type ErasedDisputes, eraseDisputes } from './actions/erase-disputes.ts';
 export { refundsService } from './service.ts';
+export { findOpenDisputes, type OpenDispute } from './store/erased-intents.ts';

@@ -19,6 +19,7 @@ import type { RequestedRefund } from '../src/domain/refund.ts';
 import { refundsService } from '../src/service.ts';
 import * as disputes from '../src/store/disputes.ts';
 import { countWorkInDoubt, dueWork, nextWorkInMs, postponeWork, wakeRefundWork } from '../src/store/due-work.ts';
+import { findOpenDisputes } from '../src/store/erased-intents.ts';
 import * as eventLists from '../src/store/event-lists.ts';
 import * as evidenceFiles from '../src/store/evidence-files.ts';
 import { fillProcessorAccount, nextWithoutProcessor } from '../src/store/items-without-processor.ts';
@@ -235,6 +236,7 @@ async function runDisputes(on: Fixture): Promise<void> {
   }
   await giveFile(on, id);
   const intents = [seededId('fpi', 1), session.cards[0]?.paymentIntentId ?? ''];
+  await findOpenDisputes(on.operator(), scope, intents);
   const { disputes: erased } = await eraseDisputes(on.operator(), scope, intents);
   expect(erased).toBeGreaterThan(0);
   await disputes.accountOfDispute(database, scope, 'sandbox', `du_${seededId('fdp', 4)}`);

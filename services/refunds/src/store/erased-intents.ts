@@ -11,6 +11,22 @@ export async function isErased(db: Db, scope: Scope, paymentIntentId: string): P
   return (await db.row(find, scope, [paymentIntentId])) !== undefined;
 }
 
+/** A dispute whose evidence can still be given. */
+export interface OpenDispute {
+  readonly disputeId: string;
+  readonly dueBy: Date | null;
+}
+
+/** The disputes of these payment intents that wait for a response. */
+export async function findOpenDisputes(
+  db: Db,
+  scope: Scope,
+  paymentIntentIds: readonly string[],
+): Promise<OpenDispute[]> {
+  const rows = await db.rows(selectOpen, scope, [paymentIntentIds]);
+  return rows.map(({ id, due_by }) => ({ disputeId: id, dueBy: due_by }));
+}
+
 /** A page of the disputes of a payment intent, those after one, in the order of their ids. */
 export async function disputesOfIntent(
   db: Db,
@@ -57,6 +73,12 @@ const selectDisputes = scoped<{ id: string }>(
   'erased_intents.disputes',
   `select id from refunds.disputes
    where account_id = $1 and test_mode = $2 and payment_intent_id = $3 and id > $4 order by id limit $5`,
+);
+const selectOpen = scoped<{ id: string; due_by: Date | null }>(
+  'erased_intents.open_disputes',
+  `select id, due_by from refunds.disputes
+   where account_id = $1 and test_mode = $2 and payment_intent_id = any($3::text[])
+     and status in ('needs_response', 'warning_needs_response') order by id`,
 );
 const erase = scoped<never>(
   'erased_intents.erase',
