@@ -114,10 +114,13 @@ async function eraseIn(
     files += await eraseFiles(gateway, scope, erased.fileIds);
     disputes += erased.disputes;
   };
-  const erased = await eraseCustomer({ database: checkout, clock: systemClock, eraseElsewhere }, scope, request);
-  const { customerId } = request;
   let mails = folders.length === 0 ? null : 0;
-  for (const folder of folders) mails = (mails ?? 0) + (await eraseKeptMails(billing, scope, { customerId, folder }));
+  const eraseLast = async () => {
+    const { customerId } = request;
+    for (const folder of folders) mails = (mails ?? 0) + (await eraseKeptMails(billing, scope, { customerId, folder }));
+  };
+  const work = { database: checkout, clock: systemClock, eraseElsewhere, eraseLast };
+  const erased = await eraseCustomer(work, scope, request);
   return { ...erased, receipts, disputes, files, mails };
 }
 

@@ -76,7 +76,7 @@ const nameOn = async (id: string) => {
 // As the operator's command has it: row-level security does not bind it.
 function erasing() {
   const database = fixture.test.open('checkout', { url: fixture.test.adminUrl });
-  return { database, clock: systemClock, eraseElsewhere: async () => undefined };
+  return { database, clock: systemClock, eraseElsewhere: async () => undefined, eraseLast: async () => undefined };
 }
 
 const shippingDetails = { line1: '1 Main St', city: 'Springfield', state: 'IL', postalCode: '62701', country: 'US' };
@@ -106,7 +106,14 @@ describe('the erasure of a customer', () => {
     ];
     for (const id of [ofSession, ofInvoice, refused, ofStranger]) expect(await nameOn(id)).toEqual({ name: 'Zelda' });
 
-    await eraseCustomer(erasing(), fixture.scope, { customerId, requestedBy: 'Request 1' });
+    // A run whose last step fails is not recorded as finished; the next one goes through all again.
+    const request = { customerId, requestedBy: 'Request 1' };
+    const stopped = { ...erasing(), eraseLast: () => Promise.reject(new Error('stopped')) };
+    await expect(eraseCustomer(stopped, fixture.scope, request)).rejects.toThrow('stopped');
+    await eraseCustomer(erasing(), fixture.scope, request);
+    const runs =
+      'select finished_at is not null as finished from checkout.erasures where customer_id = $1 order by number';
+    expect(await fixture.test.admin(runs, [customerId])).toEqual([{ finished: false }, { finished: true }]);
     expect([await nameOn(ofSession), await nameOn(ofInvoice), await nameOn(refused)]).toEqual([{}, {}, {}]);
     expect(await nameOn(ofStranger)).toEqual({ name: 'Zelda' });
   });

@@ -37,6 +37,8 @@ export interface ErasureWork {
   readonly clock: Clock;
   /** Erases what other services keep of these sessions and payment intents; safe to repeat. */
   readonly eraseElsewhere: (sessionIds: readonly string[], paymentIntentIds: readonly string[]) => Promise<void>;
+  /** Erases what others keep of the customer, once all else is erased and before the run is recorded as finished; safe to repeat. */
+  readonly eraseLast: () => Promise<void>;
 }
 
 // Locked together while they are erased, which takes some milliseconds.
@@ -48,7 +50,7 @@ const rowsOfPage = 50;
  * beginning; each page is a transaction and safe to repeat. Every run is recorded.
  */
 export async function eraseCustomer(
-  { database, clock, eraseElsewhere }: ErasureWork,
+  { database, clock, eraseElsewhere, eraseLast }: ErasureWork,
   scope: Scope,
   { customerId, requestedBy }: ErasureRequest,
 ): Promise<Erasure> {
@@ -87,6 +89,7 @@ export async function eraseCustomer(
     if (ids.length < rowsOfPage) break;
     after = ids.at(-1) ?? '';
   }
+  await eraseLast();
   await withTx(database, scope, (tx) => finishErasure(tx, scope, customerId, number));
   return { sessions, letters, paymentMethods };
 }
