@@ -217,16 +217,46 @@ describe('the mail about a failed payment', () => {
     expect(server.mails).toHaveLength(0);
   });
 
+  it('is dropped once it has waited for more than two days by the wall clock [D14.327]', async () => {
+    await failing();
+    await charge('01');
+    await on.test.admin(
+      "update billing.notice_mails set written_at = now() - interval '47 hours' where account_id = $1",
+      [scope.accountId],
+    );
+    server.answerNext('451 later');
+    await mail();
+    expect(await notices()).toMatchObject([{ status: 'pending', code: 'EMESSAGE_451' }]);
+    await on.test.admin(
+      "update billing.notice_mails set written_at = now() - interval '49 hours' where account_id = $1",
+      [scope.accountId],
+    );
+    await makeDue();
+    await mail();
+    expect(await notices()).toEqual([{ attempt: 1, status: 'dropped', code: 'too_late' }]);
+  });
+
   it('asks to confirm a payment to the bank in live mode without any setting, once, and with the page; no other failure is mailed then [D14.327]', async () => {
     scope = { ...someScope(), testMode: false };
     const { invoiceId } = await failing('authentication_required');
     await failing('insufficient_funds');
     await charge('01');
     // As a process of the release before does with a mail of an account without settings.
-    await on.test.admin(
-      "update billing.notice_mails set status = 'dropped', failure_code = 'turned_off', next_try_at = null where account_id = $1",
-      [scope.accountId],
-    );
+    const dropsAsBefore = () =>
+      on.test
+        .admin(
+          `with claimed as (update billing.notice_mails set tries = tries + 1 where account_id = $1 returning 1)
+         select count(*)::int as claimed from claimed`,
+          [scope.accountId],
+        )
+        .then(() =>
+          on.test.admin(
+            `update billing.notice_mails set status = 'dropped', failure_code = 'turned_off', next_try_at = null
+            where account_id = $1 returning status, tries`,
+            [scope.accountId],
+          ),
+        );
+    for (let run = 0; run < 9; run++) expect(await dropsAsBefore()).toEqual([{ status: 'pending', tries: 0 }]);
     await makeDue();
     for (let run = 0; run < 2; run++) await mail();
     expect(server.mails).toHaveLength(1);
@@ -273,7 +303,7 @@ describe('the mail about a failed payment', () => {
       await charge('01');
       expect(await notices()).toEqual([]);
     }
-    scope = someScope();
+    scope = { ...someScope(), testMode: false };
     await failing('authentication_required');
     await charge('01');
     await changeNotices(on.database, scope, { merchantName: 'Care', mailsAuthentications: false });

@@ -28,6 +28,7 @@ export const noticeMail: MailKind = {
     const { database } = context;
     const kept = await findNotice(database, scope, mail.id);
     if (kept?.hasLater) return dropped('superseded');
+    if (kept?.isLate) return dropped('too_late');
     // Before the invoice: once a payment has ended, the invoice read after it has the outcome.
     const charges = await loadInvoiceCharges(database, scope, mail.subjectId);
     const owed = await findOwed(context, scope, mail.subjectId);
@@ -38,6 +39,7 @@ export const noticeMail: MailKind = {
     if (reason === 'authentication') {
       // Of a process of the release before: in test mode the customers of an account without a name are mailed nothing.
       if (settings === undefined && scope.testMode) return dropped('test_mode');
+      if (settings === undefined && !kept?.asksToConfirm) return dropped('turned_off');
       if ((await findAuthenticationNotices(database, scope)) !== 'on') return dropped('opted_out');
     } else if (settings === undefined) {
       // One that asked to confirm a payment, which has failed for another reason since then.

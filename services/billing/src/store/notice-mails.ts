@@ -27,13 +27,15 @@ export async function addNotice(
 /** What is known of a mail beside its queue. */
 export interface Notice {
   readonly asksToConfirm: boolean;
+  /** Whether it waited for more than two days by the wall clock, longer than all tries take, such as for a mail server to be configured. */
+  readonly isLate: boolean;
   /** Whether its invoice has a mail about a later attempt. */
   readonly hasLater: boolean;
 }
 
 export async function findNotice(db: Db, scope: Scope, id: string): Promise<Notice | undefined> {
   const row = await db.row(select, scope, [id]);
-  return row && { asksToConfirm: row.asks_to_confirm, hasLater: row.has_later };
+  return row && { asksToConfirm: row.asks_to_confirm, isLate: row.is_late, hasLater: row.has_later };
 }
 
 const insert = scoped(
@@ -44,9 +46,9 @@ const insert = scoped(
       and not ($8::boolean and exists (select from authentication_notices where account_id = $1 and test_mode = $2 and not is_mailed))
    on conflict do nothing`,
 );
-const select = scoped<{ asks_to_confirm: boolean; has_later: boolean }>(
+const select = scoped<{ asks_to_confirm: boolean; is_late: boolean; has_later: boolean }>(
   'notice_mails.find',
-  `select m.asks_to_confirm, exists (select from notice_mails later where later.account_id = $1 and later.test_mode = $2
+  `select m.asks_to_confirm, coalesce(m.written_at, m.created_at) < now() - interval '2 days' as is_late, exists (select from notice_mails later where later.account_id = $1 and later.test_mode = $2
        and later.invoice_id = m.invoice_id and later.attempt > m.attempt) as has_later
      from notice_mails m where m.account_id = $1 and m.test_mode = $2 and m.id = $3`,
 );
