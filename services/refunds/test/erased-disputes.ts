@@ -3,6 +3,7 @@ import { waitUntil } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { describe, expect, it } from 'vitest';
 import { eraseDisputes } from '../src/actions/erase-disputes.ts';
+import { markErased } from '../src/store/erased-intents.ts';
 import type { Fixture } from './fixture.ts';
 
 /** A dispute of a test's own. */
@@ -26,6 +27,17 @@ export function erasedDisputeTests(
   const evidenceOf = async (dispute: Disputed) => (await read(dispute)).evidence;
   const update = ({ scope, disputeId: id }: Disputed, evidence: Record<string, string>) =>
     using().refunds.updateDispute({ id, evidence, metadata: { a: 'b' }, replaceMetadata: true }, using().as(scope));
+
+  const waitsForLock = (what: string) =>
+    waitUntil(
+      async () =>
+        (
+          await using().admin(
+            "select 1 from pg_stat_activity where wait_event_type = 'Lock' and wait_event = 'advisory' and datname = current_database()",
+          )
+        ).length > 0,
+      { what },
+    );
 
   describe('the evidence of a dispute whose customer is erased', () => {
     it('is gone with what waits for its upload, and tells the files that no other customer’s dispute has [D14.326]', async () => {
@@ -92,12 +104,31 @@ export function erasedDisputeTests(
       });
       await stored.promise;
       const erasing = erase(dispute);
-      const waits =
-        "select 1 from pg_stat_activity where wait_event_type = 'Lock' and wait_event = 'advisory' and datname = current_database()";
-      await waitUntil(async () => (await using().admin(waits)).length > 0, { what: 'the erasure to wait' });
+      await waitsForLock('the erasure to wait');
       mayCommit.resolve();
       await storing;
       expect(await erasing).toMatchObject({ disputes: 1 });
+      expect(await evidenceOf(dispute)).toEqual({});
+    });
+
+    it('is in no event of a look that the erasure overtakes [D14.326]', async () => {
+      const dispute = await disputed();
+      const marked = Promise.withResolvers<void>();
+      const mayCommit = Promise.withResolvers<void>();
+      const marking = withTx(using().operator(), dispute.scope, async (tx) => {
+        await markErased(tx, dispute.scope, [dispute.paymentIntentId]);
+        marked.resolve();
+        await mayCommit.promise;
+      });
+      await marked.promise;
+      const updating = update(dispute, { customer_name: 'Zelda' });
+      await waitsForLock('the look to wait');
+      mayCommit.resolve();
+      await marking;
+      await updating;
+      const naming =
+        "select type from refunds.outbox where aggregate_id = $1 and position('Zelda'::bytea in payload) > 0";
+      expect(await using().admin(naming, [dispute.disputeId])).toEqual([]);
       expect(await evidenceOf(dispute)).toEqual({});
     });
   });

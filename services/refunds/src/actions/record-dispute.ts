@@ -10,7 +10,6 @@ import type { Look } from '../domain/look.ts';
 import { pauseOfDisputeMs, pauseWhileUnknownMs } from '../domain/pauses.ts';
 import { storeMovements } from '../store/dispute-movements.ts';
 import { forgetDispute, lockDispute, postponeDispute, saveDispute } from '../store/disputes.ts';
-import { isErased } from '../store/erased-intents.ts';
 import { filesAtProcessor } from '../store/evidence-files.ts';
 import { insertBalanceTransaction } from '../store/money.ts';
 import { appendDisputeEvents } from './dispute-events.ts';
@@ -41,12 +40,13 @@ export async function recordDispute(
   const found = disputeOf(context, scope, claimed, facts, charge);
   const isSaved = await withTx(context.database, scope, async (tx) => {
     const before = await lockDispute(tx, scope, claimed.disputeId);
-    const isOfErased = await isErased(tx, scope, found.paymentIntentId);
-    const after = { ...found, evidence: isOfErased ? {} : await withOurFiles(tx, scope, found) };
-    const hasMoved = before?.status !== after.status;
+    const hasMoved = before?.status !== found.status;
     const checks = hasMoved ? 0 : claimed.checks;
-    const pauseMs = charge === untold ? tellAgainMs : pauseOfDisputeMs(checks, isClosed(after.status));
-    if (!(await saveDispute(tx, scope, { ...claimed, checks: hasMoved ? -1 : checks }, after, pauseMs))) return false;
+    const pauseMs = charge === untold ? tellAgainMs : pauseOfDisputeMs(checks, isClosed(found.status));
+    const ours = { ...found, evidence: await withOurFiles(tx, scope, found) };
+    // The events tell what is stored: the customer may have been erased since this transaction began.
+    const after = await saveDispute(tx, scope, { ...claimed, checks: hasMoved ? -1 : checks }, ours, pauseMs);
+    if (after === undefined) return false;
     const moved = await storeMovements(
       tx,
       scope,

@@ -25,16 +25,19 @@ export async function claimDispute(
   return { disputeId: row.id, processorDisputeId, epoch: row.epoch, before, checks: row.checks };
 }
 
-/** Stores what a look found, unless a later one was begun; then false. `pauseMs` is until the next look. */
+/**
+ * Stores what a look found, and answers what is stored: without the evidence if the customer is erased. Undefined, and stores nothing, if a later look was begun. `pauseMs` is
+ * until the next look.
+ */
 export async function saveDispute(
   tx: Tx,
   scope: Scope,
   claimed: DisputeClaim,
   after: Dispute,
   pauseMs: number | undefined,
-): Promise<boolean> {
+): Promise<Dispute | undefined> {
   if (pauseMs !== undefined) wakeJobAfterCommit(tx, lookAtDisputesJob, pauseMs);
-  const saved = await tx.execute(save, scope, [
+  const saved = await tx.row(save, scope, [
     claimed.disputeId,
     claimed.epoch,
     after.status,
@@ -53,7 +56,7 @@ export async function saveDispute(
     claimed.checks + 1,
     pauseMs ?? null,
   ]);
-  return saved === 1;
+  return saved && { ...after, evidence: saved.evidence };
 }
 
 /** Gives a claim back: the look found nothing out, and the next one is in so long. */
@@ -218,13 +221,13 @@ const claim = scoped<DisputeRow & { epoch: bigint; checks: number }>(
    returning ${columns}, epoch, checks`,
 );
 const held = `${one} and epoch = $4`;
-const save = scoped<never>(
+const save = scoped<Pick<DisputeRow, 'evidence'>>(
   'disputes.save',
   `update refunds.disputes
       set status = $5, processor_status = $6, reason = $7, amount_cents = $8, currency = $9, payment_intent_id = $10, charge_id = $11,
           checkout_session_id = $12, evidence = $13, has_evidence = $14, submission_count = $15, due_by = $16, created_at = $17,
           checks = $18, next_check_at = clock_timestamp() + $19 * interval '1 millisecond', lease_until = clock_timestamp()
-    where ${held}`,
+    where ${held} returning evidence`,
 );
 const postpone = scoped<never>(
   'disputes.postpone',

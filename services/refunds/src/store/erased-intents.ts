@@ -6,11 +6,6 @@ export async function markErased(tx: Tx, scope: Scope, paymentIntentIds: readonl
   await tx.execute(mark, scope, [paymentIntentIds]);
 }
 
-/** Whether the customer of a payment intent was erased. */
-export async function isErased(db: Db, scope: Scope, paymentIntentId: string): Promise<boolean> {
-  return (await db.row(find, scope, [paymentIntentId])) !== undefined;
-}
-
 /** A dispute whose evidence can still be given. */
 export interface OpenDispute {
   readonly disputeId: string;
@@ -64,10 +59,6 @@ const mark = scoped<never>(
   'erased_intents.mark',
   `insert into refunds.erased_intents (account_id, test_mode, payment_intent_id)
    select $1, $2, id from unnest($3::text[]) id on conflict do nothing`,
-);
-const find = scoped<{ payment_intent_id: string }>(
-  'erased_intents.find',
-  'select payment_intent_id from refunds.erased_intents where account_id = $1 and test_mode = $2 and payment_intent_id = $3',
 );
 const selectDisputes = scoped<{ id: string }>(
   'erased_intents.disputes',
