@@ -360,24 +360,26 @@ describe('the mail about a failed payment', () => {
   });
 });
 
-it('the database refuses a second notice of an attempt or a day, one of an invoice that is not open, and a change of one that was sent [D14.191]', async () => {
+it('the database refuses a second notice of an attempt, or of a kind on a day, one of an invoice that is not open, and a change of one that was sent [D14.191]', async () => {
   const { invoiceId } = await failing();
   const { invoiceId: paid } = await sell(on, scope);
   await charge('01');
   await mail();
-  const insert = (id: string, attempt: number, day: number) =>
+  const insert = (id: string, attempt: number, day: number, asksToConfirm = false) =>
     on.test.admin(
-      `insert into billing.notice_mails (account_id, test_mode, id, invoice_id, attempt, failure_day, status, next_try_at, created_at)
-       values ($1, true, $5, $2, $3::smallint, $4::smallint, 'pending', now(), now())`,
-      [scope.accountId, id, attempt, day, newId('notice_mail')],
+      `insert into billing.notice_mails (account_id, test_mode, id, invoice_id, attempt, failure_day, status, next_try_at, created_at, asks_to_confirm)
+       values ($1, true, $5, $2, $3::smallint, $4::smallint, 'pending', now(), now(), $6)`,
+      [scope.accountId, id, attempt, day, newId('notice_mail'), asksToConfirm],
     );
   const id = await invoiceId();
   await expect(insert(id, 1, 1)).rejects.toThrow('one_notice_for_each_attempt');
   await expect(insert(id, 2, 1)).rejects.toThrow('last attempt of an open invoice');
   await expect(insert(paid, 1, 0)).rejects.toThrow('last attempt of an open invoice');
   await on.test.admin('update billing.invoices set attempts = 2 where id = $1', [id]);
-  await expect(insert(id, 2, 0)).rejects.toThrow('one_notice_a_day');
+  await expect(insert(id, 2, 0)).rejects.toThrow('one_notice_of_a_kind_a_day');
   const change =
     "update billing.notice_mails set status = 'pending', sent_at = null, next_try_at = now() - interval '1 second' where account_id = $1";
   await expect(on.test.admin(change, [scope.accountId])).rejects.toThrow('is sent');
+  // One that asks to confirm the payment is written also on a day that had the mail of a decline.
+  await insert(id, 2, 0, true);
 });

@@ -8,7 +8,7 @@ import { addNotice } from '../store/notice-mails.ts';
 /** The job that mails notices. */
 export const mailNoticesJob = 'mail-notices';
 
-/** Has the customer mailed that the last attempt of an invoice failed, once for each attempt and once a day, if the account mails why it failed. */
+/** Has the customer mailed that the last attempt of an invoice failed, once for each attempt and once a day, beside one that asks to confirm the payment, if the account mails why it failed. */
 export async function addFailureNotice(tx: Tx, scope: Scope, invoice: Invoice, at: Date): Promise<void> {
   const { id: invoiceId, attempts: attempt, firstFailedAt, pageUrl } = invoice;
   // An invoice of an earlier release has no page that the mail could name.

@@ -5,7 +5,7 @@ import { mailQueue } from './mail-queue.ts';
 export const noticeMails = mailQueue('notice', 'invoice_id');
 
 /**
- * Adds the mail about a failed attempt, due now. Returns false, and adds nothing, if the account mails none, or for an attempt or a day that had its mail. One that asks to
+ * Adds the mail about a failed attempt, due now. Returns false, and adds nothing, if the account mails none, or for an attempt that had its mail, or a day that had one of its kind. One that asks to
  * confirm the payment to the bank is mailed in live mode also without notice settings, unless the account turned that off; another one only by an account with notice settings.
  */
 export async function addNotice(
