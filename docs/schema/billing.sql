@@ -9,6 +9,7 @@ create table authentication_notices (
   test_mode boolean not null,
   is_mailed boolean not null,
   updated_at timestamp(3) with time zone default now() not null,
+  off_with_all boolean default false not null,
   constraint authentication_notices_pkey PRIMARY KEY (account_id, test_mode)
 );
 alter table authentication_notices enable row level security;
@@ -366,8 +367,8 @@ create table notice_mails (
   sent_at timestamp(3) with time zone,
   created_at timestamp(3) with time zone not null,
   asks_to_confirm boolean default false not null,
+  written_at timestamp(3) with time zone default now(),
   constraint notice_mails_pkey PRIMARY KEY (account_id, test_mode, id),
-  constraint one_notice_a_day UNIQUE (account_id, test_mode, invoice_id, failure_day),
   constraint one_notice_for_each_attempt UNIQUE (account_id, test_mode, invoice_id, attempt),
   constraint notice_mails_account_id_test_mode_invoice_id_fkey FOREIGN KEY (account_id, test_mode, invoice_id) REFERENCES invoices(account_id, test_mode, id),
   constraint notice_mails_attempt_check CHECK ((attempt >= 1)),
@@ -385,6 +386,7 @@ create policy finder_reads on notice_mails for select to eligo_finder
   using (true);
 CREATE INDEX notice_mails_due ON billing.notice_mails USING btree (next_try_at) WHERE (status = 'pending'::text);
 CREATE INDEX notice_mails_due_of_account ON billing.notice_mails USING btree (account_id, test_mode, next_try_at) WHERE (status = 'pending'::text);
+CREATE UNIQUE INDEX one_notice_of_a_kind_a_day ON billing.notice_mails USING btree (account_id, test_mode, invoice_id, failure_day, asks_to_confirm);
 CREATE TRIGGER guard_notice_mail BEFORE INSERT OR UPDATE ON billing.notice_mails FOR EACH ROW EXECUTE FUNCTION guard_notice_mail();
 grant insert, select on notice_mails to eligo_billing;
 grant select on notice_mails to eligo_finder;
@@ -1384,9 +1386,11 @@ begin
     if old.status <> 'pending' then
       raise exception 'mail % is %', old.id, old.status using errcode = 'check_violation', constraint = 'mails_end_once';
     end if;
-    if old.asks_to_confirm and old.tries <= 30 and new.status = 'dropped' and new.failure_code = 'turned_off' then
+    if old.asks_to_confirm and new.status = 'dropped' and new.failure_code = 'turned_off'
+       and now() < coalesce(old.written_at, old.created_at) + interval '30 minutes' then
       new.status := 'pending';
       new.next_try_at := now() + interval '1 minute';
+      new.tries := greatest(old.tries - 1, 0);
     end if;
     return new;
   end if;
