@@ -286,10 +286,7 @@ describe('a person who is erased by the operator', () => {
 
     const account = text(await rowOf('select account_id from checkout.sessions where id = $1', session), 'account_id');
     const command = ['customers', 'erase', customer, '--account', account, '--mode', 'test', '--by', 'R-1'];
-    const erase = () =>
-      runCli(eligo, [...command, '--with-open-disputes'], {
-        ELIGO_MAIL_FOLDER: mailFolder(),
-      });
+    const erase = () => runCli(eligo, [...command, '--with-open-disputes'], { ELIGO_MAIL_FOLDER: mailFolder() });
     await expect(runCli(eligo, command)).rejects.toMatchObject({ code: 1, stdout: expect.stringContaining(dispute) });
     expect(mailsTo(email)).toHaveLength(2);
     expect((await api.get(`/v1/customers/${customer}`)).status).toBe(200);
