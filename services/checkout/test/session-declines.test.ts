@@ -1,7 +1,9 @@
 import { scoped, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { completeSession } from '../src/actions/complete-session.ts';
 import { completeOnPage, completeWithCards } from '../src/actions/complete-with-cards.ts';
+import type { Context } from '../src/context.ts';
 import type { Session } from '../src/domain/session.ts';
 import { mostDeclines } from '../src/domain/session-declines.ts';
 import { findPageCard } from '../src/store/page-cards.ts';
@@ -41,6 +43,19 @@ const declines = async ({ id }: Session) => {
 };
 const set = ({ id }: Session, column: 'declines_on_page' | 'declines_by_request', count: number) =>
   fixture.test.admin(`update checkout.sessions set ${column} = $2 where id = $1`, [id, count]);
+let split: Session;
+const mixedGuest = () =>
+  fixture.session({
+    lines: [line({ unitAmount: 4_000, class: 'auto_substantiation' }), line({ unitAmount: 6_000 })],
+  });
+const twoTyped = async () => ({
+  ...{ sessionId: split.id, paymentMethod: await typed('tok_hsa'), secondPaymentMethod: await typed('tok_visa') },
+  ...({ slot: 'health', secondSlot: 'other', shippingDetails: null, onPage: true, refusesHealthCards: false } as const),
+});
+const twoSaved = async () => ({
+  ...{ sessionId: split.id, shippingDetails: null },
+  paymentMethodIds: [(await fixture.card('hsa')).id, (await fixture.card('credit')).id],
+});
 const guest = () => fixture.session({ lines: [line({ unitAmount: 6_000 })] });
 
 describe('the cards that are declined for one session', () => {
@@ -74,9 +89,7 @@ describe('the cards that are declined for one session', () => {
   });
 
   it('count once for a payment with two cards, and a card that pays counts for nothing [D14.321]', async () => {
-    const session = await fixture.session({
-      lines: [line({ unitAmount: 4_000, class: 'auto_substantiation' }), line({ unitAmount: 6_000 })],
-    });
+    const session = await mixedGuest();
     await payWith(session, await typed('tok_hsa'), await typed('tok_chargeDeclined'));
     expect(await declines(session)).toMatchObject({ declinesOnPage: 1 });
     await payWith(session, await typed('tok_hsa'), await typed('tok_visa'));
@@ -115,6 +128,41 @@ describe('the cards that are declined for one session', () => {
     await Promise.allSettled(cards.map((card) => payWith(session, card)));
     expect(await declines(session)).toMatchObject({ declinesOnPage: 20 });
     expect(await fixture.charges(session)).toHaveLength(1);
+  });
+
+  it.each([
+    ['typed on the page', async (hook: Context) => completeOnPage(hook, fixture.scope, await twoTyped())],
+    ['that are saved', async (hook: Context) => completeSession(hook, fixture.scope, await twoSaved())],
+  ])(
+    'release what a payment with two cards holds, where others use them up meanwhile: cards %s [D14.321]',
+    async (_, paid) => {
+      const hook = fixture.contextWith((port) => ({
+        async confirmIntent(...given) {
+          const confirmed = await port.confirmIntent(...given);
+          await fixture.test.admin('update checkout.sessions set declines_on_page = 20 where id = $1', [split.id]);
+          return confirmed;
+        },
+      }));
+      split = await mixedGuest();
+      await paid(hook);
+      expect(await loadSession(fixture.database, fixture.scope, split.id)).toMatchObject({
+        ...{ status: 'open', amountReceivedCents: 0, nextAction: { type: 'payment_failed' } },
+      });
+      expect((await fixture.charges(split)).map(({ amount, amount_captured }) => [amount, amount_captured])).toEqual([
+        [4_000, 0],
+      ]);
+      expect(await fixture.told(split)).toMatchObject({ 'payment_intent.canceled': 1 });
+    },
+  );
+
+  it('are not used up beside a payment that is under way: no bank is asked about another card [D14.321]', async () => {
+    const session = await fixture.session({
+      ...{ lines: [line({ unitAmount: 6_000 })], setupFutureUse: 'on_session' },
+      customerId: (await fixture.card('hsa')).customerId,
+    });
+    await payWith(session, await fixture.confirmationToken('tok_authenticationRequired'));
+    await expect(pay(session, 'tok_chargeDeclined')).rejects.toMatchObject({ code: 'lock_timeout' });
+    expect(await declines(session)).toMatchObject({ declinesOnPage: 0 });
   });
 
   it('only grow, and the database charges no card beyond them [D14.321]', async () => {

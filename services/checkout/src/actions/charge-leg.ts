@@ -5,6 +5,7 @@ import { type ChargeAttempt, type Leg, noHealthcare } from '../domain/charge-att
 import { refusalByStatus } from '../domain/confirm-rules.ts';
 import { keepsCard } from '../domain/payment-method.ts';
 import type { Session } from '../domain/session.ts';
+import { paidBy, refusalByDeclines } from '../domain/session-declines.ts';
 import { acceptPart } from '../store/approved-parts.ts';
 import { claimAttempt, findAttempt, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
 import { recordKeptCard } from '../store/hold-renewals.ts';
@@ -58,6 +59,8 @@ async function begin(
     const attempt = await claimAttempt(tx, scope, earlier.id, leaseMs);
     return attempt === undefined ? 'wait' : { attempt, plan: await savePlan(tx, scope, plan, leaseMs) };
   }
+  // Others have used the declines of the session up meanwhile: the database refuses the attempt as well.
+  if (refusalByDeclines(session, plan.eligibleOnly ? 'request' : paidBy(session)) !== undefined) return 'release';
   const cardId = leg === 'health' ? plan.healthPaymentMethodId : plan.otherPaymentMethodId;
   const [card] = cardId === null ? [] : await findChargeableCards(tx, scope, [cardId]);
   // What was said of the card since: ineligible items are never charged to what may be a health card.

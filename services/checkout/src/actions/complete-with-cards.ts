@@ -7,6 +7,7 @@ import { refusalByStatus } from '../domain/confirm-rules.ts';
 import { awaitsLetters } from '../domain/letter.ts';
 import { chargesItsCardLater, type Session, type SessionLine } from '../domain/session.ts';
 import { paidBy, refusalByDeclines } from '../domain/session-declines.ts';
+import { isPayingNow } from '../store/payment-plans.ts';
 import { countDecline } from '../store/session-declines.ts';
 import { loadSession, lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
@@ -96,7 +97,7 @@ async function payWithCards(context: Context, scope: Scope, cards: CardsOfShoppe
   });
 }
 
-// A bank is asked for each card that is kept, and may decline it.
+// A bank is asked for each card that is kept, and may decline it: not beside a payment that is under way, which takes no other card.
 async function keepOrCount(
   context: Context,
   scope: Scope,
@@ -104,6 +105,8 @@ async function keepOrCount(
   card: string,
   customerId: string,
 ): Promise<void> {
+  if (await isPayingNow(context.database, scope, sessionId))
+    throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
   try {
     await keepCard(context, scope, card, customerId);
   } catch (error) {

@@ -13,6 +13,9 @@ export function countDeclineText(sessionId: string, by: string): string {
      where s.account_id = $1 and s.test_mode = $2 and s.id = ${sessionId}::text and ${by}::text is not null`;
 }
 
+/** Whether the page of a session still takes cards, as SQL. */
+export const takesCardsOnPageText: string = `s.declines_on_page < ${mostDeclines.page}`;
+
 const count = scoped<never>('sessions.count_decline', countDeclineText('$3', '$4'));
 
 /** Counts a card that could not be saved for a session. The caller holds the session's row. */
