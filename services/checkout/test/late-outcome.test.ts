@@ -180,6 +180,35 @@ describe('a payment on the page', () => {
     },
   );
 
+  it.each([
+    ['fails', 'the browser'],
+    ['leaves', 'the sweep'],
+  ])(
+    'with a health card alone, for a mixed cart, is told as failed where its bank asks and the shopper %s [D14.324]',
+    async (how, by) => {
+      const session = await fixture.session({
+        lines: [line({ unitAmount: 4_000, class: 'auto_substantiation' }), line({ unitAmount: 2_000 })],
+      });
+      await completeWithCards(fixture.context, fixture.scope, {
+        ...{ sessionId: session.id, secondPaymentMethod: undefined, shippingDetails: null, onPage: true },
+        ...{ slot: 'health', refusesHealthCards: false },
+        paymentMethod: await fixture.confirmationToken('tok_authenticationRequired'),
+      });
+      const pending = await findPendingAuthentication(fixture.database, fixture.scope, session.id);
+      if (how === 'fails') {
+        const bank = fixture.context.processors.of(fixture.scope).testBank;
+        await bank?.authenticate(pending?.processorIntentId ?? '', false);
+      } else {
+        await fixture.test.admin('update checkout.charge_attempts set confirm_until = now() where id = $1', [
+          pending?.attemptId,
+        ]);
+      }
+      if (by === 'the browser') await resumeAuthentication(fixture.context, fixture.scope, session.id, false);
+      await sweepAll();
+      expect(await lateEvents(session)).toEqual([0, 1]);
+    },
+  );
+
   it('has none where another card pays that is given after such an outcome, and tells it [D14.324]', async () => {
     const cards = await Promise.all([fixture.card('hsa'), fixture.card('credit')]);
     const session = await fixture.mixedSession(cards[0]);

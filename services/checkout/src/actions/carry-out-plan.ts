@@ -155,7 +155,7 @@ async function takeStep(
       await releasePlan(context, scope, plan);
       return undefined;
     case 'await_second_card':
-      return conclude(context, scope, plan, 'awaiting_second_card', (tx, session) =>
+      return conclude(context, scope, plan, parts, 'awaiting_second_card', (tx, session) =>
         saveSession(tx, scope, session, {
           ...session,
           nextAction: {
@@ -168,7 +168,7 @@ async function takeStep(
         }),
       );
     case 'await_capture':
-      return conclude(context, scope, plan, 'awaiting_capture', async (tx, session) => {
+      return conclude(context, scope, plan, parts, 'awaiting_capture', async (tx, session) => {
         // What an ordinary card pays needs no letter.
         const needsLetters = session.letterRequired && plan.healthCents > 0;
         const at = plan.actingAt;
@@ -178,16 +178,16 @@ async function takeStep(
         return saveSession(tx, scope, session, { ...session, status: 'paid', nextAction });
       });
     case 'complete':
-      return conclude(context, scope, plan, 'done', (tx, session) => {
+      return conclude(context, scope, plan, parts, 'done', (tx, session) => {
         const after: Session = { ...session, status: 'complete', completedAt: plan.actingAt, nextAction: null };
         return finishPaidSession(tx, scope, { session, after, intent: undefined, at: plan.actingAt });
       });
     case 'refund':
-      return conclude(context, scope, plan, 'failed', async (tx, session) =>
+      return conclude(context, scope, plan, parts, 'failed', async (tx, session) =>
         cancelAndRefund(tx, scope, session, await timeOnClock(tx, scope, context.clock, session.testClockId)),
       );
     case 'fail':
-      return conclude(context, scope, plan, 'failed', async (tx, session) => {
+      return conclude(context, scope, plan, parts, 'failed', async (tx, session) => {
         // Its holds were all that it was paid with.
         if (session.status === 'paid') {
           return cancelAndRefund(tx, scope, session, await timeOnClock(tx, scope, context.clock, session.testClockId));
@@ -309,6 +309,7 @@ async function conclude(
   context: Context,
   scope: Scope,
   plan: PaymentPlan,
+  parts: PlanParts,
   state: PlanState,
   change: (tx: Tx, session: Session) => Promise<Session>,
 ): Promise<undefined> {
@@ -322,8 +323,8 @@ async function conclude(
       savePlan(tx, scope, { ...plan, state, releaseAt }, 0),
       releasePaymentLocks(tx, scope, plan.id),
     ]);
-    // A second card that did not come is no outcome of a payment.
-    const isOutcome = plan.otherCents === 0 || plan.otherPaymentMethodId !== null;
+    // A second card that did not come is no outcome of a payment: a first one that was refused is.
+    const isOutcome = plan.otherCents === 0 || plan.otherPaymentMethodId !== null || parts.health_failure_code !== null;
     if (plan.isLate && isOutcome) {
       await appendLateOutcome(tx, scope, after, state === 'failed' ? 'failed' : 'succeeded', plan.actingAt);
     }
