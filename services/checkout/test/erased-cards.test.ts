@@ -9,6 +9,7 @@ import { deleteCustomer } from '../src/actions/delete-customer.ts';
 import { eraseCustomer } from '../src/actions/erase-customer.ts';
 import type { Context } from '../src/context.ts';
 import type { Session } from '../src/domain/session.ts';
+import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { findPaymentMethod } from '../src/store/payment-methods.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
@@ -138,6 +139,37 @@ describe('the erasure of a customer', () => {
   });
 });
 
+describe('an erasure of a customer with a session that cannot expire', () => {
+  it('erases everything else, names the session, and is finished by a repeat [D14.323]', async () => {
+    const { id: cardId, customerId } = await fixture.card('hsa');
+    const [stuck, other] = [await fixture.mixedSession({ customerId }), await fixture.mixedSession({ customerId })];
+    await fixture.test.admin(
+      `update checkout.payment_methods set billing_details = '{"name": "Zelda"}' where id = $1`,
+      [cardId],
+    );
+    await fixture.test.admin(
+      `create function checkout.test_stuck() returns trigger language plpgsql as $$ begin raise exception 'stuck'; end $$;
+       create trigger test_stuck before update on checkout.sessions for each row
+         when (new.id = '${stuck.id}' and new.status = 'expired') execute function checkout.test_stuck()`,
+    );
+    const elsewhere: string[] = [];
+    const work = { ...erasing(), eraseElsewhere: async (ids: readonly string[]) => void elsewhere.push(...ids) };
+    const erase = () => eraseCustomer(work, fixture.scope, { customerId, requestedBy: 'Request 4' });
+    await expect(erase()).rejects.toThrow(stuck.id);
+    expect(elsewhere.toSorted()).toEqual([stuck.id, other.id].toSorted());
+    expect((await findPaymentMethod(fixture.database, fixture.scope, cardId))?.billingDetails ?? {}).toEqual({});
+    expect(await loadSession(fixture.database, fixture.scope, other.id)).toMatchObject({ status: 'expired' });
+    await fixture.test.admin('drop function checkout.test_stuck cascade');
+    await erase();
+    expect(await loadSession(fixture.database, fixture.scope, stuck.id)).toMatchObject({ status: 'expired' });
+    const finished = await fixture.test.admin(
+      'select finished_at is not null as finished from checkout.erasures where customer_id = $1 order by number',
+      [customerId],
+    );
+    expect(finished).toEqual([{ finished: false }, { finished: true }]);
+  });
+});
+
 describe('the page of a session whose customer was deleted', () => {
   it.each([
     ['with one card', ['tok_visa']],
@@ -154,13 +186,21 @@ describe('the page of a session whose customer was deleted', () => {
     expect(await fixture.charges(session)).toEqual([]);
   });
 
-  it('goes on with no second card, and releases the first [D14.323]', async () => {
+  it('goes on with no second card, and releases the first within the hour [D14.323]', async () => {
     const { customerId } = await fixture.card('hsa');
     const session = await fixture.mixedSession({ customerId });
     await pay(session, ['tok_hsa']);
     await deleteCustomer(fixture.context, fixture.scope, customerId);
     await expect(pay(session, ['tok_visa', 'tok_visa'])).rejects.toMatchObject({ code: 'customer_not_found' });
-    expect((await fixture.charges(session)).every(({ amount_captured: amount }) => amount === 0)).toBe(true);
+    await fixture.test.admin('update checkout.payment_plans set release_at = now() where session_id = $1', [
+      session.id,
+    ]);
+    for (const _ of [1, 2]) {
+      await fixture.lapseLeases();
+      await sweepCharges(fixture.context);
+    }
+    expect((await fixture.charges(session)).map(({ amount_captured: amount }) => amount)).toEqual([0]);
+    expect(await fixture.told(session)).toMatchObject({ 'payment_intent.canceled': 1 });
   });
 
   it('has its second card not charged where the customer is deleted between the two [D14.323]', async () => {

@@ -56,6 +56,9 @@ export async function eraseCustomer(
 ): Promise<Erasure> {
   const number = await begin(database, clock, scope, { customerId, requestedBy });
   let [sessions, letters] = [0, 0];
+  // A session that cannot expire keeps nothing else from being erased.
+  const stillOpen: string[] = [];
+  let cause: unknown;
   // Each page goes on after the last id of the one before.
   const inPages = async (erase: typeof eraseCards): Promise<number> => {
     for (let [after, erased] = ['', 0]; ; ) {
@@ -72,9 +75,15 @@ export async function eraseCustomer(
       const intents = await intentsOfSessions(tx, scope, ids);
       return { ids, open, intents, letters: await eraseAnswers(tx, scope, ids) };
     });
-    // Once what names the person is erased, so that the event of the end does not name it. One that is being charged ends by its time, and takes no other card.
-    for (const id of page.open) await expireIfDue({ database, clock }, scope, id, { evenIfNotDue: true });
     await eraseElsewhere(page.ids, page.intents);
+    // Once what names the person is erased, so that the event of the end does not name it. One that is being charged is complete if the charge succeeds, ends by its time
+    // otherwise, and takes no other card.
+    for (const id of page.open) {
+      await expireIfDue({ database, clock }, scope, id, { evenIfNotDue: true }).catch((error) => {
+        stillOpen.push(id);
+        cause = error;
+      });
+    }
     sessions += page.ids.length;
     letters += page.letters;
     if (page.ids.length < rowsOfPage) break;
@@ -90,6 +99,10 @@ export async function eraseCustomer(
     after = ids.at(-1) ?? '';
   }
   await eraseLast();
+  if (stillOpen.length > 0) {
+    const ids = stillOpen.join(', ');
+    throw new Error(`Erased, but these sessions could not be expired: ${ids}. Repeat the erasure.`, { cause });
+  }
   await withTx(database, scope, (tx) => finishErasure(tx, scope, customerId, number));
   return { sessions, letters, paymentMethods };
 }
