@@ -7,6 +7,7 @@ import { completeSession } from '../src/actions/complete-session.ts';
 import { completeOnPage } from '../src/actions/complete-with-cards.ts';
 import { deleteCustomer } from '../src/actions/delete-customer.ts';
 import { eraseCustomer } from '../src/actions/erase-customer.ts';
+import { submitLetterAnswers } from '../src/actions/submit-letter-answers.ts';
 import type { Context } from '../src/context.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
@@ -14,6 +15,7 @@ import { findPaymentMethod } from '../src/store/payment-methods.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 import { line } from './fixture.ts';
+import { lettersFixture } from './letters-fixture.ts';
 
 let fixture: ChargingFixture;
 let context: Context;
@@ -167,6 +169,27 @@ describe('an erasure of a customer with a session that cannot expire', () => {
       [customerId],
     );
     expect(finished).toEqual([{ finished: false }, { finished: true }]);
+  });
+});
+
+describe('the answers for a letter of a customer who was erased', () => {
+  it('are stored from no page that is still open, and refused by the database [D14.323]', async () => {
+    const letters = lettersFixture(fixture);
+    const letter = await letters.onlyLetter(await letters.held());
+    const session = await loadSession(fixture.database, fixture.scope, letter.sessionId);
+    const customerId = session?.customerId ?? '';
+    await submitLetterAnswers(fixture.context, fixture.scope, letter.sessionId, '{}');
+    const answers = () => fixture.test.admin('select from checkout.letter_answers where letter_id = $1', [letter.id]);
+    expect(await answers()).toHaveLength(1);
+    await eraseCustomer(erasing(), fixture.scope, { customerId, requestedBy: 'Request 3' });
+    const submitted = submitLetterAnswers(fixture.context, fixture.scope, letter.sessionId, '{}');
+    await expect(submitted).rejects.toMatchObject({ code: 'customer_not_found' });
+    const insert = `insert into checkout.letter_answers (account_id, test_mode, letter_id, sealed, submitted_at)
+      select l.account_id, l.test_mode, l.id, 'sealed', now() from checkout.letters l where l.id = $1`;
+    await expect(fixture.test.admin(insert, [letter.id])).rejects.toMatchObject({
+      constraint: 'no_answers_for_a_deleted_customer',
+    });
+    expect(await answers()).toEqual([]);
   });
 });
 

@@ -5,10 +5,12 @@ import { insertAnswers } from '../store/letter-answers.ts';
 import { lettersInReview } from '../store/letters.ts';
 import { lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
+import { requireItsCustomer } from './require-its-customer.ts';
 
 /**
  * Stores what a shopper answered for the letters of a session that are in review, sealed for each. Answers are given once, because a reviewer may have read them:
- * throws `conflict` for a second time, and `letter_not_in_review` when no letter is in review.
+ * throws `conflict` for a second time, and `letter_not_in_review` when no letter is in review, and
+ * `customer_not_found` once the session's customer is deleted: nothing would erase them.
  */
 export async function submitLetterAnswers(
   { database, clock, keyring }: Pick<Context, 'database' | 'clock' | 'keyring'>,
@@ -19,6 +21,7 @@ export async function submitLetterAnswers(
   await withTx(database, scope, async (tx) => {
     const session = await lockSession(tx, scope, sessionId);
     if (session === undefined) throw new Failure('checkout_session_not_found');
+    await requireItsCustomer(tx, scope, session);
     const letterIds = await lettersInReview(tx, scope, sessionId);
     if (letterIds.length === 0) throw new Failure('letter_not_in_review');
     const sealed = letterIds.map((letterId) => ({
