@@ -139,6 +139,13 @@ describe('a valid letter', () => {
     expect(last).toMatchObject({ letterRequired: false, expiresAt: end });
     await at(new Date(end.getTime() - 30 * minute));
     expect(await sessionOf(customerId, [letterLine(3_000, product)])).toMatchObject({ letterRequired: true });
+    // One that is charged at its creation needs no time to pay.
+    await at(new Date(end.getTime() - minute));
+    expect(
+      await fixture.session({
+        ...{ customerId, lines: [letterLine(3_000, product)], mode: 'off_session', paymentMethodId: card.id },
+      }),
+    ).toMatchObject({ status: 'complete', letterRequired: false, expiresAt: end });
   });
 
   it('ends the sessions that rely on it, whatever they ask for, so that no card is charged after its end [D14.322]', async () => {

@@ -137,17 +137,18 @@ function letterFeeOf({ caller }: Call, { mode }: SessionTerms): Cents {
 }
 
 // A letter is valid for one customer and product. Few sessions have a line that needs one, so the others pay nothing for this. The session ends with its letter: one
-// that ends before a shopper has had time to pay serves no more sessions.
+// that ends before a shopper has had time to pay serves no more sessions but those that are charged at once.
 async function existingLetters(
   { database }: Context,
   scope: Scope,
-  { customerId }: SessionTerms,
+  { customerId, mode, paymentMethodId }: SessionTerms,
   { lines }: ResolvedCart,
   at: Date,
 ): Promise<LetterTerms['existing']> {
   const products = new Set(lines.filter((line) => needsLetter(line.eligibilityClass)).map((line) => line.productId));
   if (customerId === null || products.size === 0) return new Map();
-  return findValidLetters(database, scope, customerId, [...products], new Date(at.getTime() + shortestSessionMs));
+  const timeToPayMs = isChargedAtCreation({ mode, paymentMethodId }) ? 0 : shortestSessionMs;
+  return findValidLetters(database, scope, customerId, [...products], new Date(at.getTime() + timeToPayMs));
 }
 
 async function sameSession(
