@@ -109,6 +109,18 @@ describe('a bank that asks about a card that is only saved', () => {
     expect((await pay(session, await typed('tok_visa'))).status).toBe('complete');
   });
 
+  it('and whose question another card takes the place of counts as a decline, once [D14.321]', async () => {
+    const session = await setUp();
+    const [asked] = await typed(asking);
+    const declines = async () => (await loadSession(fixture.database, fixture.scope, session.id))?.declinesOnPage;
+    for (const _ of [1, 2]) await pay(session, [asked ?? '']);
+    expect(await declines()).toBe(0);
+    await pay(session, await typed(asking));
+    expect(await declines()).toBe(1);
+    expect((await pay(session, await typed('tok_visa'))).status).toBe('complete');
+    expect(await declines()).toBe(2);
+  });
+
   it('asks about each of two cards, one after the other [D14.170, D14.173]', async () => {
     const session = await setUp();
     await pay(session, await typed(asking, asking));

@@ -66,7 +66,7 @@ export async function setUpSession(
     if (role === 'backup' && backupOf === null) throw new Error(`Session ${session.id} has no set-up to back up`);
     const earlier = backupOf === null ? undefined : await findBackupOf(tx, scope, backupOf);
     const setupIntentId = (backupOf === null ? session.setupIntentId : earlier?.id) ?? newId('setup_intent');
-    const { tries, isDone } = await beginSetupIntent(tx, scope, {
+    const { tries, isDone, displaces } = await beginSetupIntent(tx, scope, {
       id: setupIntentId,
       customerId: session.customerId,
       paymentMethodId: card.id,
@@ -75,6 +75,8 @@ export async function setUpSession(
       processorAccount,
       backupOf,
     });
+    // A question that nobody will answer.
+    if (displaces) await countDecline(tx, scope, session.id, paidBy(session));
     if (backupOf === null) await saveSession(tx, scope, session, { ...session, setupIntentId });
     if (slot !== undefined) await noteShopperKinds(tx, scope, new Map([[card.id, slot === 'health']]));
     return { setupIntentId, tries, isDone, at, threeDSecure: session.details.requestThreeDSecure };

@@ -70,7 +70,8 @@ function setupIntentOfRow(row: SetupIntentRow): SetupIntent {
 // The bank's question is about one card.
 const isSameCard = `(i.status <> 'processing' or i.payment_method_id = excluded.payment_method_id)`;
 
-const upsert = scoped<{ tries: number; is_done: boolean }>(
+// The row before this statement: the caller holds the session's row, so that nobody else changes it.
+const upsert = scoped<{ tries: number; is_done: boolean; displaces: boolean }>(
   'checkout.setup_intent_upsert',
   `insert into checkout.setup_intents as i (account_id, test_mode, id, status, customer_id, payment_method_id, session_id, created_at,
      processor, processor_account, backup_of)
@@ -82,12 +83,15 @@ const upsert = scoped<{ tries: number; is_done: boolean }>(
      processor_setup_intent_id = case when ${isSameCard} then i.processor_setup_intent_id end,
      asked_at = case when ${isSameCard} then i.asked_at end,
      asked_of = case when ${isSameCard} then i.asked_of end
-   returning tries, status = 'succeeded' and payment_method_id = $5 as is_done`,
+   returning tries, status = 'succeeded' and payment_method_id = $5 as is_done, exists (
+     select from checkout.setup_intents b
+     where b.account_id = $1 and b.test_mode = $2 and b.id = $3 and b.status = 'processing' and b.asked_at is not null
+       and b.payment_method_id <> $5) as displaces`,
 );
 
 /**
  * Begins a session's set-up, or gives the one that was begun another card. Answers which of its keys is the next to be used, and whether this card has
- * been set up already.
+ * been set up already, and whether it takes the place of another one that a bank asks about.
  */
 export async function beginSetupIntent(
   tx: Tx,
@@ -102,7 +106,7 @@ export async function beginSetupIntent(
     /** The set-up intent of the default card, where this is the other one's; null otherwise. */
     backupOf: string | null;
   },
-): Promise<{ tries: number; isDone: boolean }> {
+): Promise<{ tries: number; isDone: boolean; displaces: boolean }> {
   const row = await tx.row(upsert, scope, [
     setup.id,
     setup.customerId,
@@ -113,7 +117,7 @@ export async function beginSetupIntent(
     setup.processorAccount.account,
     setup.backupOf,
   ]);
-  return { tries: row?.tries ?? 0, isDone: row?.is_done === true };
+  return { tries: row?.tries ?? 0, isDone: row?.is_done === true, displaces: row?.displaces === true };
 }
 
 const insert = scoped(
