@@ -2,6 +2,7 @@ import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/servic
 import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { completeWithCards } from '../src/actions/complete-with-cards.ts';
+import { deleteCustomer } from '../src/actions/delete-customer.ts';
 import { readPage } from '../src/actions/read-page.ts';
 import { resumeAuthentication } from '../src/actions/resume-authentication.ts';
 import type { Session } from '../src/domain/session.ts';
@@ -42,8 +43,8 @@ async function setUp(): Promise<Session> {
   const { customerId } = await fixture.card('credit');
   return fixture.session({ mode: 'setup', lines: [], customerId });
 }
-const pay = (session: Session, [first, second]: readonly string[]) =>
-  completeWithCards(fixture.context, fixture.scope, {
+const pay = (session: Session, [first, second]: readonly string[], context = fixture.context) =>
+  completeWithCards(context, fixture.scope, {
     ...{ sessionId: session.id, paymentMethod: first, secondPaymentMethod: second },
     ...{ slot: 'health', secondSlot: 'other', shippingDetails: null, onPage: true, refusesHealthCards: false },
   });
@@ -119,6 +120,30 @@ describe('a bank that asks about a card that is only saved', () => {
     expect(await declines()).toBe(1);
     expect((await pay(session, await typed('tok_visa'))).status).toBe('complete');
     expect(await declines()).toBe(2);
+  });
+
+  it('saves no card once the customer is deleted, whenever that is [D14.323]', async () => {
+    const waiting = await setUp();
+    await pay(waiting, await typed(asking));
+    await answer(waiting, true);
+    const asked = await askedOf(waiting);
+    await deleteCustomer(fixture.context, fixture.scope, waiting.customerId ?? '');
+    expect((await resume(waiting)).status).toBe('open');
+    expect(await askedOf(waiting)).toBeUndefined();
+    expect(await findSetupIntent(fixture.database, fixture.scope, asked?.id ?? '')).toMatchObject({
+      status: 'processing',
+    });
+
+    const session = await setUp();
+    const deleting = fixture.contextWith((port) => ({
+      async confirmSetupIntent(...given) {
+        const confirmed = await port.confirmSetupIntent(...given);
+        await deleteCustomer(fixture.context, fixture.scope, session.customerId ?? '');
+        return confirmed;
+      },
+    }));
+    await expect(pay(session, await typed('tok_visa'), deleting)).rejects.toMatchObject({ code: 'customer_not_found' });
+    expect(await loadSession(fixture.database, fixture.scope, session.id)).toMatchObject({ status: 'open' });
   });
 
   it('asks about each of two cards, one after the other [D14.170, D14.173]', async () => {

@@ -12,6 +12,7 @@ import { loadSession, lockSession, saveSession } from '../store/sessions.ts';
 import { type AskedSetUp, findAskedSetUp, forgetAskedSetUp } from '../store/set-up-authentications.ts';
 import { markSetUp } from '../store/setup-intents.ts';
 import { completeSession } from './complete-session.ts';
+import { hasItsCustomer } from './require-its-customer.ts';
 import { type SetUpAnswer, setUpAnswerOf } from './set-up-answer.ts';
 import { cardNotSaved } from './set-up-session.ts';
 
@@ -89,6 +90,10 @@ function record(
     const current = await findAskedSetUp(tx, scope, session.setupIntentId);
     if (session.status !== 'open' || current?.processorSetupIntentId !== asked.processorSetupIntentId) return false;
     if (current.isSetUp) return true;
+    if (!(await hasItsCustomer(tx, scope, session))) {
+      await forgetAskedSetUp(tx, scope, asked);
+      return false;
+    }
     if (answer.kind === 'refused') {
       await forgetAskedSetUp(tx, scope, asked);
       await countDecline(tx, scope, sessionId, paidBy(session));

@@ -20,6 +20,7 @@ import { beginSetupIntent, findBackupOf, markSetUp, takeNextTry } from '../store
 import { timeOnClock } from '../store/test-clocks.ts';
 import { finishPaidSession } from './pay-session.ts';
 import { isOurOwnFault } from './processor-refusal.ts';
+import { requireItsCustomer } from './require-its-customer.ts';
 import type { ShopperPayment } from './shopper-cards.ts';
 
 interface CardToSetUp {
@@ -62,6 +63,7 @@ export async function setUpSession(
     const at = await timeOnClock(tx, scope, context.clock, session.testClockId);
     const refusal = refusalByStatus(session, at) ?? refusalByDeclines(session, paidBy(session));
     if (refusal !== undefined) throw refusal;
+    await requireItsCustomer(tx, scope, session);
     const backupOf = role === 'backup' ? session.setupIntentId : null;
     if (role === 'backup' && backupOf === null) throw new Error(`Session ${session.id} has no set-up to back up`);
     const earlier = backupOf === null ? undefined : await findBackupOf(tx, scope, backupOf);
@@ -93,6 +95,7 @@ export async function setUpSession(
     const session = await lockSession(tx, scope, found.id);
     if (session === undefined) throw new Failure('checkout_session_not_found');
     if (session.status !== 'open') return { session, isSetUp: false };
+    await requireItsCustomer(tx, scope, session);
     if (verdict.kind === 'asked') {
       if (given.payment === undefined)
         throw new Error(`Set-up ${begun.setupIntentId} needs an authentication, but no page was open`);
