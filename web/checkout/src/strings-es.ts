@@ -231,11 +231,11 @@ export const spanish: Strings = {
     health_cards_not_enabled:
       'Esta tienda no acepta tarjetas HSA o FSA, y no se cobró nada. Usa una tarjeta de crédito o débito.',
     checkout_session_payment_tries_exceeded:
-      'Se rechazaron demasiadas tarjetas para este pedido, así que esta página no acepta más tarjetas y no se cobró nada. Vuelve a la tienda y haz el pedido de nuevo.',
+      'Se rechazaron demasiadas tarjetas para este pedido, así que esta página no acepta más tarjetas. Si hay un importe retenido en una tarjeta HSA o FSA, se libera en una hora como máximo. Vuelve a la tienda y haz el pedido de nuevo.',
     invoice_payment_tries_exceeded:
       'Se intentaron demasiados pagos de esta factura, así que esta página no acepta más tarjetas. Comunícate con la tienda para pagarla.',
     customer_not_found:
-      'Este pedido ya no se puede pagar, y no se cobró nada. Vuelve a la tienda y haz el pedido de nuevo, o comunícate con ella.',
+      'La tienda eliminó al cliente de esta página, así que la página no acepta nada más y no se cobró ninguna tarjeta ahora. Comunícate con la tienda.',
     checkout_amount_too_low: 'El pedido es menor de $0.50, que ninguna tarjeta puede pagar. Comunícate con la tienda.',
     generic: 'No funcionó. Inténtalo de nuevo en un momento.',
   },
