@@ -479,6 +479,7 @@ alter table letter_answers enable row level security;
 alter table letter_answers force row level security;
 create policy own_rows on letter_answers for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE TRIGGER guard_letter_answers BEFORE INSERT ON checkout.letter_answers FOR EACH ROW EXECUTE FUNCTION guard_letter_answers();
 grant insert, select on letter_answers to eligo_checkout;
 
 create table letter_reads (
@@ -2793,6 +2794,30 @@ begin
 end $function$;
 alter function guard_letter() owner to eligo_owner;
 grant execute on function guard_letter() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.guard_letter_answers()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  owner text;
+begin
+  select s.customer_id into owner from checkout.letters l
+    join checkout.sessions s on s.account_id = l.account_id and s.test_mode = l.test_mode and s.id = l.session_id
+   where l.account_id = new.account_id and l.test_mode = new.test_mode and l.id = new.letter_id for key share of s;
+  if owner is not null then
+    if exists (
+      select from checkout.customers c
+       where c.account_id = new.account_id and c.test_mode = new.test_mode and c.id = owner collate "C" and c.deleted_at is not null
+    ) then
+      raise exception 'letter % is of a deleted customer', new.letter_id
+        using errcode = 'check_violation', constraint = 'no_answers_for_a_deleted_customer';
+    end if;
+  end if;
+  return new;
+end $function$;
+alter function guard_letter_answers() owner to eligo_owner;
+grant execute on function guard_letter_answers() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.guard_line_tender()
  RETURNS trigger
