@@ -83,11 +83,11 @@ function erasing() {
 }
 
 const shippingDetails = { line1: '1 Main St', city: 'Springfield', state: 'IL', postalCode: '62701', country: 'US' };
-const pay = async ({ id: sessionId }: Session, tokens: readonly string[]) => {
+const pay = async ({ id: sessionId }: Session, tokens: readonly string[], by = context) => {
   const [paymentMethod, secondPaymentMethod] = await Promise.all(tokens.map((one) => fixture.confirmationToken(one)));
   const cards = { paymentMethod, secondPaymentMethod, slot: 'health', secondSlot: 'other' } as const;
   const given = { sessionId, ...cards, shippingDetails, onPage: true, refusesHealthCards: false };
-  return (await completeOnPage(context, fixture.scope, given)).session;
+  return (await completeOnPage(by, fixture.scope, given)).session;
 };
 const namesOn = async ({ id }: Session) =>
   (
@@ -226,23 +226,31 @@ describe('the page of a session whose customer was deleted', () => {
     expect(await fixture.told(session)).toMatchObject({ 'payment_intent.canceled': 1 });
   });
 
-  it('has its second card not charged where the customer is deleted between the two [D14.323]', async () => {
-    const { customerId } = await fixture.card('hsa');
-    const session = await fixture.mixedSession({ customerId });
-    const cards = [await fixture.card('hsa', { customerId }), await fixture.card('credit')];
-    const deleting = fixture.contextWith((port) => ({
-      async confirmIntent(...given) {
-        const confirmed = await port.confirmIntent(...given);
-        await deleteCustomer(fixture.context, fixture.scope, customerId).catch(() => undefined);
-        return confirmed;
-      },
-    }));
-    const paid = await completeSession(deleting, fixture.scope, {
-      ...{ sessionId: session.id, paymentMethodIds: cards.map(({ id }) => id), shippingDetails: null },
-    });
-    expect(paid).toMatchObject({ status: 'open', amountReceivedCents: 0, nextAction: { type: 'payment_failed' } });
-    expect((await fixture.charges(session)).map(({ amount }) => amount)).toEqual([4_000]);
-  });
+  it.each(['that are saved', 'that were just typed'])(
+    'has its second card not charged where the customer is deleted between the two: cards %s [D14.323]',
+    async (cards) => {
+      const { customerId } = await fixture.card('hsa');
+      const session = await fixture.mixedSession({ customerId });
+      const deleting = fixture.contextWith((port) => ({
+        async confirmIntent(...given) {
+          const confirmed = await port.confirmIntent(...given);
+          await deleteCustomer(fixture.context, fixture.scope, customerId).catch(() => undefined);
+          return confirmed;
+        },
+      }));
+      if (cards === 'that were just typed') await pay(session, ['tok_hsa', 'tok_visa'], deleting);
+      else {
+        const saved = [await fixture.card('hsa', { customerId }), await fixture.card('credit')];
+        await completeSession(deleting, fixture.scope, {
+          ...{ sessionId: session.id, paymentMethodIds: saved.map(({ id }) => id), shippingDetails: null },
+        });
+      }
+      expect(await loadSession(fixture.database, fixture.scope, session.id)).toMatchObject({
+        ...{ status: 'open', amountReceivedCents: 0, nextAction: { type: 'payment_failed' } },
+      });
+      expect((await fixture.charges(session)).map(({ amount }) => amount)).toEqual([4_000]);
+    },
+  );
 
   it('is refused by the database, whatever asks [D14.323]', async () => {
     const { customerId } = await fixture.card('hsa');
