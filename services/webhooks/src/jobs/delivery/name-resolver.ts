@@ -69,13 +69,13 @@ export function nameResolver({ lookUp, now = Date.now, limits = {} }: NameResolv
 const shortestKeptMs = 1_000;
 const longestKeptMs = 60_000;
 const failureKeptMs = 1_000;
-// More than may be pending, which are not forgotten: they would be asked for anew.
-const mostNamesOfAccount = 256;
+// As many as an account has endpoints, and more than may be pending: those are not forgotten, because they would be asked for anew.
+const mostNamesOfAccount = 1_024;
 const mostAccounts = 1_000;
-// A look-up takes up to 3 s, and an attempt ends after 15 s.
+// A look-up takes up to 3 s, and an attempt ends after 15 s. More may wait than an account alone has requests in flight, so that no healthy name is refused.
 const defaultLimits: LookUpLimits = {
   ...{ atOnce: 16, failuresPerMinute: 60, endpointFailuresPerMinute: 20 },
-  ...{ waiting: 128, waitMs: 12_000 },
+  ...{ waiting: 512, waitMs: 12_000 },
 };
 
 function accountOf(accounts: Map<string, AccountNames>, { accountId }: Asker, limits: LookUpLimits): AccountNames {
