@@ -47,8 +47,10 @@ export class AccountTurns {
   readonly #nextInMs: () => Promise<number | undefined>;
   readonly #atOnce: number;
   #place = firstTurn;
-  /** An account failed since the first one had its turn. */
-  #hasFailed = false;
+  /** Accounts whose turn failed, and when each may have the next one, on the clock of performance.now(). */
+  readonly #paused = new Map<string, number>();
+  /** An account had more to do since the first one had its turn. */
+  #isMoreInRound = false;
 
   /**
    * `act` does a page of an account's work and answers whether there may be more; `nextInMs` is how long until some is due. `atOnce` accounts have their turns
@@ -71,21 +73,40 @@ export class AccountTurns {
     const begun = this.#place;
     const { due, last } = await this.#find(begun);
     this.#place = last ?? firstTurn;
-    let isMore = begun !== firstTurn;
-    const turn = { signal, accountsAtOnce: Math.min(this.#atOnce, due.length) };
-    await eachAtOnce(due, { atOnce: this.#atOnce, signal }, async (scope) => {
+    this.#endPauses();
+    const ready = due.filter((scope) => !this.#paused.has(keyOf(scope)));
+    let isMore = false;
+    const turn = { signal, accountsAtOnce: Math.min(this.#atOnce, ready.length) };
+    await eachAtOnce(ready, { atOnce: this.#atOnce, signal }, async (scope) => {
       try {
         if (await this.#act(scope, turn)) isMore = true;
       } catch (error) {
-        this.#hasFailed = true;
+        this.#paused.set(keyOf(scope), performance.now() + failedPauseMs);
         onFailure(error);
       }
     });
-    if (this.#hasFailed) {
-      // The others have their turns. What failed is still due: it must not be tried again and again without a pause.
-      this.#hasFailed = last !== undefined;
-      return last !== undefined;
+    const isMoreInRound = isMore || this.#isMoreInRound;
+    this.#isMoreInRound = isMoreInRound && last !== undefined;
+    if (this.#paused.size === 0) {
+      return isMore || begun !== firstTurn || { dueInMs: await this.#nextInMs() };
     }
-    return isMore || { dueInMs: await this.#nextInMs() };
+    // The others have their turns.
+    if (isMoreInRound || last !== undefined) return true;
+    // What failed is still due: it must not be tried again and again without a pause. The time until the next run is one.
+    this.#paused.clear();
+    const dueInMs = (await this.#nextInMs()) ?? 0;
+    return { dueInMs: dueInMs > 0 ? dueInMs : failedPauseMs };
   }
+
+  #endPauses(): void {
+    const nowMs = performance.now();
+    for (const [key, untilMs] of this.#paused) if (untilMs <= nowMs) this.#paused.delete(key);
+  }
+}
+
+// Most failures are an outage of seconds.
+const failedPauseMs = 10_000;
+
+function keyOf({ accountId, testMode }: Scope): string {
+  return `${accountId} ${testMode}`;
 }

@@ -37,7 +37,7 @@ export {
   turnFailpointsOn,
 } from './failpoints.ts';
 export { checkReadiness, NotReady, type Readiness, type ReadinessChecks } from './health.ts';
-export { type Job, type NextRun, prepareJobs, type RunningJobs } from './jobs.ts';
+export { type Job, type NextRun, PartlyFailed, prepareJobs, type RunningJobs } from './jobs.ts';
 export { isWeakKeyring, type Keyring, openKeyring } from './keyring.ts';
 export { createLogger, type Logger, type LoggerOptions } from './logger.ts';
 export { createMetrics, type Metrics } from './metrics.ts';

@@ -19,6 +19,15 @@ export interface NextRun {
   readonly dueInMs: number | undefined;
 }
 
+/** The answer of a run in which some work failed that the job logged and planned around: it counts as failed, and the next run follows as `next` says. */
+export class PartlyFailed {
+  readonly next: unknown;
+
+  constructor(next: unknown) {
+    this.next = next;
+  }
+}
+
 /** Called with the result of each run. */
 export interface JobObserver {
   ran(job: string, run: { ok: boolean; durationMs: number }): void;
@@ -129,8 +138,8 @@ class JobRunner {
     try {
       const run = () => this.#job.run(this.#stopping.signal);
       const result = await withRequestContext({ requestId: newRequestId() }, run);
-      ok = true;
-      return result;
+      ok = !(result instanceof PartlyFailed);
+      return result instanceof PartlyFailed ? result.next : result;
     } finally {
       this.#options.observer?.ran(this.#job.name, { ok, durationMs: performance.now() - startedAt });
     }

@@ -1,6 +1,6 @@
 import { currentRequest } from '@eligo/rpc';
-import { afterEach, expect, test, vi } from 'vitest';
-import { AccountTurns, createLogger, type Job, prepareJobs, type Turn } from '../src/index.ts';
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
+import { AccountTurns, createLogger, type Job, PartlyFailed, prepareJobs, type Turn } from '../src/index.ts';
 import { logLines } from './support.ts';
 
 const log = logLines();
@@ -210,6 +210,15 @@ test('a job runs once when it is asked to, and its error reaches who asked', asy
   expect(() => jobs.runOnce('other')).toThrow('No job is named other');
 });
 
+test('a run in which some work failed counts as failed, and the next one follows as it says', async () => {
+  const ran: boolean[] = [];
+  const jobs = prepareJobs([{ name: 'sweep', everyMs: 1, run: () => Promise.resolve(new PartlyFailed(true)) }], {
+    logger,
+    observer: { ran: (_job, { ok }) => ran.push(ok) },
+  });
+  expect([await jobs.runOnce('sweep'), ran]).toEqual([true, [false]]);
+});
+
 const accounts = (count: number) =>
   Array.from({ length: count }, (_, at) => ({ accountId: `facct_${at + 1}`, testMode: true }));
 
@@ -234,8 +243,65 @@ test('accounts take their turns so many at a time: one that waits or fails keeps
   await others.promise;
   expect(had).toEqual(['facct_1 of 2', 'facct_2 of 2', 'facct_3 of 2', 'facct_4 of 2']);
   release.resolve(true);
-  // What failed is not tried again without a pause, although the first account has more to do.
-  expect([await run, failures]).toEqual([false, [new Error('no')]]);
+  expect([await run, failures]).toEqual([true, [new Error('no')]]);
+});
+
+test('an account whose turn failed waits ten seconds, and no other account waits for it', async () => {
+  const had: string[] = [];
+  let pages = 3;
+  const turns = new AccountTurns(
+    () => Promise.resolve({ due: accounts(2), last: undefined }),
+    async ({ accountId }) => {
+      had.push(accountId);
+      if (accountId === 'facct_1') throw new Error('no');
+      return --pages > 0;
+    },
+    () => Promise.resolve(-5_000),
+  );
+  const run = () => turns.run(new AbortController().signal, () => undefined);
+  expect([await run(), await run(), await run()]).toEqual([true, true, { dueInMs: 10_000 }]);
+  expect(had).toEqual(['facct_1', 'facct_2', 'facct_2', 'facct_2']);
+  // The pause is over.
+  await run();
+  expect(had.slice(4)).toEqual(['facct_1', 'facct_2']);
+});
+
+test('an account whose turn failed has its next one after ten seconds, although another one always has more to do', async () => {
+  const had: string[] = [];
+  const turns = new AccountTurns(
+    () => Promise.resolve({ due: accounts(2), last: undefined }),
+    async ({ accountId }) => {
+      had.push(accountId);
+      if (accountId === 'facct_1') throw new Error('no');
+      return true;
+    },
+    () => Promise.resolve(undefined),
+  );
+  const now = vi.spyOn(performance, 'now').mockReturnValue(1_000);
+  onTestFinished(() => now.mockRestore());
+  for (const ms of [1_000, 10_999, 11_000]) {
+    now.mockReturnValue(ms);
+    await turns.run(new AbortController().signal, () => undefined);
+  }
+  expect(had).toEqual(['facct_1', 'facct_2', 'facct_2', 'facct_1', 'facct_2']);
+});
+
+test('accounts that fail on two pages have one turn each before the pause', async () => {
+  const [first, second] = accounts(2);
+  const had: string[] = [];
+  const turns = new AccountTurns(
+    async ({ accountId }) =>
+      accountId === '' && first !== undefined && second !== undefined
+        ? { due: [first], last: first }
+        : { due: second === undefined ? [] : [second], last: undefined },
+    async ({ accountId }) => {
+      had.push(accountId);
+      throw new Error('no');
+    },
+    () => Promise.resolve(-5_000),
+  );
+  const run = () => turns.run(new AbortController().signal, () => undefined);
+  expect([await run(), await run(), had]).toEqual([true, { dueInMs: 10_000 }, ['facct_1', 'facct_2']]);
 });
 
 test('an account that may have more is followed by another run, and a stop lets no other account begin', async () => {

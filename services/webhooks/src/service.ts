@@ -17,6 +17,7 @@ import { purgeOldEvents } from './jobs/purge-events.ts';
 import { sweepDeliveries } from './jobs/sweep-deliveries.ts';
 import { endpointHandlers } from './rpc/endpoints.ts';
 import { eventHandlers } from './rpc/events.ts';
+import { fanOutLagSeconds } from './store/fan-outs.ts';
 
 /** The webhooks service: events as partners see them, their endpoints, and the sending. */
 export const webhooksService: ServiceComposition<WebhooksSettings> = {
@@ -34,6 +35,9 @@ export const webhooksService: ServiceComposition<WebhooksSettings> = {
     const durations = metrics.histogram('webhook_attempt_seconds', 'Duration of webhook delivery attempts', [
       'outcome',
     ]);
+    metrics.gauge('fan_out_lag_seconds', 'Age of the oldest event whose deliveries are not all planned yet', () =>
+      fanOutLagSeconds(database),
+    );
     const poster = openPoster({ rules, resolver: nameResolver({ lookUp: nameLookUp() }) });
     const worker = new DeliveryWorker({
       database,

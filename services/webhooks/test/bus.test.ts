@@ -8,15 +8,20 @@ import {
   startRelay,
 } from '@eligo/events';
 import { type Database, type Scope, withTx } from '@eligo/postgres';
+import { PartlyFailed } from '@eligo/service';
 import { type TestDatabase, type TestNats, testDatabase, testNats, waitUntil } from '@eligo/testkit';
+import { newId } from '@eligo/values';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { continueFanOuts } from '../src/actions/continue-fan-outs.ts';
 import { fanOutEvents } from '../src/actions/fan-out-events.ts';
 import { retryEvent } from '../src/actions/retry-event.ts';
 import { publicEvents } from '../src/consumers/public-events.ts';
+import type { Sender } from '../src/context.ts';
 import { mostPlanned } from '../src/domain/delivery.ts';
 import { continueFanOut } from '../src/jobs/fan-out.ts';
+import { planDeliveries as planRetry } from '../src/store/deliveries.ts';
+import { fanOutLagSeconds } from '../src/store/fan-outs.ts';
 import {
   asleep,
   type Fixture,
@@ -110,6 +115,7 @@ describe('an account with a thousand endpoints', () => {
     const scope = someScope();
     await endpointsOf(scope, mostPlanned + 100);
     const events = await consumeTogether(scope, 3);
+    events.sort((one, other) => (one.eventId < other.eventId ? -1 : 1));
     expect(await rowsOf(on, 'deliveries', scope)).toEqual([]);
 
     await continueAsleep(scope);
@@ -123,9 +129,40 @@ describe('an account with a thousand endpoints', () => {
     expect(await rowsOf(on, 'fan_outs', scope)).toEqual([]);
     const byEvent = Map.groupBy(await rowsOf(on, 'deliveries', scope), (row) => row.event_id);
     expect(events.map(({ eventId }) => byEvent.get(eventId)?.length)).toEqual(events.map(() => mostPlanned + 100));
-    const retried = mostPlanned + 100;
     const planned = await plannedTogether(scope);
-    expect(planned.filter((together) => together !== retried).every((together) => together <= mostPlanned)).toBe(true);
+    expect(planned.sort((one, other) => one - other)).toEqual([100, 100, mostPlanned, mostPlanned, mostPlanned + 100]);
+  });
+
+  it('is handed each delivery once, although a process of the release before plans one for a retry meanwhile [D14.313]', async () => {
+    const scope = someScope();
+    await endpointsOf(scope, 17);
+    const events = await consumeTogether(scope, 64);
+    await on.admin(
+      `insert into webhooks.lanes (account_id, test_mode, endpoint_id) select account_id, test_mode, id from webhooks.endpoints where account_id = $1`,
+      [scope.accountId],
+    );
+    const [first] = events.sort((one, other) => (one.eventId < other.eventId ? -1 : 1));
+    if (first === undefined) throw new Error('an event is missing');
+    const handed: string[] = [];
+    const sender: Sender = {
+      ...asleep,
+      rooms: (_scope, endpoints, most) => new Map(endpoints.map(({ webhookId }) => [webhookId, most])),
+      handOver: (_scope, deliveries) => void handed.push(...deliveries.map(({ deliveryId }) => deliveryId)),
+    };
+    const [begun, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const retry = withTx(on.database, scope, async (tx) => {
+      const planned = { deliveryId: newId('delivery'), webhookId: `fwh_${'1'.padStart(26, '0')}` };
+      await planRetry(tx, scope, { eventId: first.eventId, eventType: first.type }, [planned], new Date());
+      begun.resolve();
+      await end.promise;
+    });
+    await begun.promise;
+    const going = continueFanOuts({ ...on.webhooks, sender }, scope);
+    await waitUntil(async () => (await on.admin('select 1 from pg_locks where not granted')).length > 0);
+    end.resolve();
+    await Promise.all([retry, going]);
+    expect(await rowsOf(on, 'deliveries', scope)).toHaveLength(60 * 17);
+    expect(handed).toHaveLength(60 * 17 - 1);
   });
 
   it('has several events planned by one transaction as far as there is room, in turns with other accounts [D14.313]', async () => {
@@ -148,6 +185,62 @@ describe('an account with a thousand endpoints', () => {
       [2_560, 2_560],
     ]);
     expect([errors, await rowsOf(on, 'fan_outs', many)]).toEqual([[], []]);
+  });
+
+  it('has no part planned for endpoints that want other events only [D14.313]', async () => {
+    const scope = someScope();
+    await endpointsOf(scope, 1_200);
+    await on.admin(
+      `update webhooks.endpoints set events = case when right(id, 1) < '5' then '{refund.created}'::text[] else '{refund.updated}'::text[] end
+        where account_id = $1`,
+      [scope.accountId],
+    );
+    await consumeTogether(scope, 4, ['refund.created', 'refund.updated']);
+    while (await continueAsleep(scope));
+    expect(await plannedTogether(scope)).toEqual([600, 600, 600, 600]);
+  });
+
+  it('waits for no event that fails: the others are planned, and its run counts as failed [D14.313]', async () => {
+    const scope = someScope();
+    await endpointsOf(scope, 40);
+    const events = await consumeTogether(scope, 64);
+    const [poison] = events.sort((one, other) => (one.eventId < other.eventId ? -1 : 1)).slice(2);
+    await on.admin(
+      `create function webhooks.fails() returns trigger language plpgsql as $$ begin raise 'broken on purpose'; end $$`,
+    );
+    await on.admin(
+      `create trigger fails before insert on webhooks.deliveries for each row when (new.event_id = '${poison?.eventId}') execute function webhooks.fails()`,
+    );
+    const errors: unknown[] = [];
+    const job = continueFanOut({ ...on.webhooks, sender: asleep }, (error) => errors.push(error));
+    const answers: unknown[] = [];
+    for (let runs = 0; runs < 20; runs++) answers.push(await job.run(new AbortController().signal));
+    expect(await rowsOf(on, 'deliveries', scope)).toHaveLength(63 * 40);
+    expect((await rowsOf(on, 'fan_outs', scope)).map((row) => row.event_id)).toEqual([poison?.eventId]);
+    expect(await fanOutLagSeconds(on.database)).toBeGreaterThan(0);
+    // Together with others, and alone.
+    expect(errors).toHaveLength(2);
+    expect(answers.filter((answer) => answer instanceof PartlyFailed)).toHaveLength(2);
+    await on.admin('drop trigger fails on webhooks.deliveries');
+  });
+
+  it('gives half of the time to the statements of others [D14.313]', async () => {
+    const scope = someScope();
+    await endpointsOf(scope, 40);
+    await consumeTogether(scope, 64);
+    let [planningMs, startedMs] = [0, 0];
+    const timed = {
+      ...asleep,
+      rooms: () => new Map(),
+      wake() {
+        planningMs += performance.now() - startedMs;
+      },
+    };
+    const job = continueFanOut({ ...on.webhooks, sender: timed }, () => undefined);
+    startedMs = performance.now();
+    await job.run(new AbortController().signal);
+    // The sender is woken as the transaction commits.
+    expect(performance.now() - startedMs).toBeGreaterThan(1.8 * planningMs);
   });
 });
 
@@ -174,8 +267,8 @@ async function endpointsOf({ accountId }: Scope, count: number): Promise<void> {
 }
 
 /** Hands events to the consumer that it takes together. */
-async function consumeTogether(scope: Scope, count: number) {
-  const events = Array.from({ length: count }, () => refundEvent(scope));
+async function consumeTogether(scope: Scope, count: number, types = ['refund.created']) {
+  const events = Array.from({ length: count }, (_, at) => refundEvent(scope, types[at % types.length]));
   const [first, ...rest] = events;
   if (first === undefined) throw new Error('no event');
   await handleTogether(on.database, 'public-events', [first, ...rest], (tx, all) =>

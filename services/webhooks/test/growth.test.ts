@@ -29,7 +29,7 @@ import { findDelivery, listDeliveries } from '../src/store/deliveries.ts';
 import { findEndpoint, holdDisabled, listEndpoints } from '../src/store/endpoints.ts';
 import { findOldEvents, listEvents, purgeEvents } from '../src/store/events.ts';
 import { listEventsOfRecords } from '../src/store/events-of-records.ts';
-import { fanOutTurns, moveFanOut } from '../src/store/fan-outs.ts';
+import { fanOutLagSeconds, fanOutTurns, moveFanOut } from '../src/store/fan-outs.ts';
 import { releaseLanes, renewLanes } from '../src/store/lanes.ts';
 import { readSecrets, replaceSealed } from '../src/store/secrets.ts';
 import { endpointsToExhaust, endpointsToRecover, endpointsToSend } from '../src/store/waiting-endpoints.ts';
@@ -140,6 +140,7 @@ async function runFinders(database: Context['database'], place: TestDatabase): P
   await findOldEvents(database, new Date(), 10);
   const { last: account } = await fanOutTurns(database, firstTurn, 10);
   await fanOutTurns(database, account ?? firstTurn, 10);
+  await fanOutLagSeconds(database);
   const asOwner = openDatabase({ url: place.adminUrl, applicationName: 'reseal', max: 1, schema: 'webhooks' });
   const [secret] = await readSecrets(asOwner, undefined, 10);
   if (secret === undefined) throw new Error('No secret was seeded');

@@ -3,7 +3,7 @@ import { newId } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { type DeliveryInHand, inlineBodyBytes } from '../domain/delivery.ts';
 import type { StoredEvent } from '../domain/stored-event.ts';
-import { insertDeliveries, type PlannedDelivery, type Subscriber } from '../store/subscribers.ts';
+import { insertDeliveries, type PlannedDelivery, type Subscriber, wants } from '../store/subscribers.ts';
 
 /** In whose name this process takes lanes. */
 export function claimantOf({ sender }: Context, at: Date): { owner: string; at: Date; leaseMs: number } {
@@ -28,9 +28,13 @@ export async function planDeliveries(
   const held = subscribers.filter(({ lane }) => lane !== undefined);
   const rooms = sender.rooms(scope, held, events.length);
   const { planned, handed, taken, waiting } = plan(subscribers, events, rooms, isPlanned);
-  if (planned.length > 0) await insertDeliveries(tx, scope, planned, taken, claimantOf(context, at));
+  if (planned.length === 0) return;
+  const leftOut = new Set(await insertDeliveries(tx, scope, planned, taken, claimantOf(context, at)));
   afterCommit(tx, () => {
-    sender.handOver(scope, handed);
+    sender.handOver(
+      scope,
+      handed.filter(({ deliveryId }) => !leftOut.has(deliveryId)),
+    );
     sender.wake(scope, waiting);
   });
 }
@@ -55,13 +59,14 @@ function plan(
   const handed: DeliveryInHand[] = [];
   const taken: Plan['taken'] = [];
   const waiting: string[] = [];
-  for (const { webhookId, url, events: types, lane } of subscribers) {
+  for (const subscriber of subscribers) {
+    const { webhookId, url, lane } = subscriber;
     let room = lane === undefined ? 0 : (rooms.get(webhookId) ?? 0);
     let doesWait = false;
     let isHeld = lane?.isHeld ?? false;
     for (const event of events) {
       const { eventId, eventType, requestId, traceparent } = event;
-      if (!types.includes('*') && !types.includes(eventType)) continue;
+      if (!wants(subscriber, eventType)) continue;
       if (isPlanned(eventId, webhookId)) continue;
       const deliveryId = newId('delivery');
       const isHanded = lane !== undefined && room > 0;

@@ -1,25 +1,84 @@
-import { AccountTurns, type Job } from '@eligo/service';
-import { continueFanOuts } from '../actions/continue-fan-outs.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Scope } from '@eligo/postgres';
+import { AccountTurns, type Job, PartlyFailed } from '@eligo/service';
+import { continueFanOuts, FanOutFailed, mostEventsTogether } from '../actions/continue-fan-outs.ts';
 import type { Context } from '../context.ts';
 import { fanOutJob, fanOutTurns } from '../store/fan-outs.ts';
 
 /**
  * Plans deliveries of events that many endpoints want: one transaction for each account in turn, so that no account's endpoints keep the events of
- * another waiting.
+ * another waiting. After each it pauses as long as it took: half of the time belongs to the statements of others.
  */
 export function continueFanOut(context: Context, onFailure: (error: unknown) => void): Job {
+  const failures = new Map<string, Failures>();
+  let hasFailed = false;
+  const noteFailure = (error: unknown) => {
+    hasFailed = true;
+    onFailure(error);
+  };
   const turns = new AccountTurns(
     (after) => fanOutTurns(context.database, after, accountsInRun),
-    (scope) => continueFanOuts(context, scope),
+    async (scope, { signal }) => {
+      const startedMs = performance.now();
+      const isMore = await planAround(context, scope, failures, noteFailure);
+      if (isMore) await sleep(performance.now() - startedMs, undefined, { signal }).catch(() => undefined);
+      return isMore;
+    },
     async () => undefined,
   );
   return {
     name: fanOutJob,
     // The consumer wakes the job; this finds what a process that died has left.
     everyMs: 10_000,
-    run: (signal) => turns.run(signal, onFailure),
+    async run(signal) {
+      hasFailed = false;
+      const next = await turns.run(signal, noteFailure);
+      return hasFailed ? new PartlyFailed(next) : next;
+    },
   };
+}
+
+/** What failed of one account. */
+interface Failures {
+  /** Events that are passed over, and until when, on the clock of performance.now(). */
+  readonly passedOver: Map<string, number>;
+  /** Turns that plan one event alone, because one of so many has failed. */
+  alone: number;
+}
+
+// Plans around events that fail: an event that failed alone is passed over for a minute.
+async function planAround(
+  context: Context,
+  scope: Scope,
+  byAccount: Map<string, Failures>,
+  onFailure: (error: unknown) => void,
+): Promise<boolean> {
+  const key = `${scope.accountId} ${scope.testMode}`;
+  const failures = byAccount.get(key) ?? { passedOver: new Map<string, number>(), alone: 0 };
+  const nowMs = performance.now();
+  for (const [eventId, untilMs] of failures.passedOver) if (untilMs <= nowMs) failures.passedOver.delete(eventId);
+  try {
+    const isAlone = failures.alone > 0;
+    if (isAlone) failures.alone -= 1;
+    return await continueFanOuts(context, scope, {
+      except: [...failures.passedOver.keys()],
+      mostEvents: isAlone ? 1 : mostEventsTogether,
+    });
+  } catch (error) {
+    const [failed, ...others] = error instanceof FanOutFailed ? error.eventIds : [];
+    // Nothing is known of what failed, or too much failed to plan around it: the account pauses.
+    if (failed === undefined || failures.passedOver.size >= mostPassedOver) throw error;
+    if (others.length === 0) failures.passedOver.set(failed, performance.now() + passedOverMs);
+    failures.alone = others.length === 0 ? 0 : mostEventsTogether;
+    onFailure(error);
+    return true;
+  } finally {
+    if (failures.alone > 0 || failures.passedOver.size > 0) byAccount.set(key, failures);
+    else byAccount.delete(key);
+  }
 }
 
 // Each plans for some 70 ms at most.
 const accountsInRun = 50;
+const mostPassedOver = 16;
+const passedOverMs = 60_000;

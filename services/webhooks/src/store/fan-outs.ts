@@ -22,9 +22,14 @@ export async function fanOutTurns(db: Db, after: TurnPlace, most: number): Promi
   return turnsOf(await db.rows(turns, null, [after.accountId, after.testMode, most]), most);
 }
 
-/** The account's oldest fan-outs, locked until the transaction ends; those that another process works on are left out. */
-export async function lockFanOuts(tx: Tx, scope: Scope, most: number): Promise<FanOut[]> {
-  const rows = await tx.rows(lock, scope, [most]);
+/** For how long the oldest fan-out has waited. */
+export async function fanOutLagSeconds(db: Db): Promise<number> {
+  return (await db.row(lag, null))?.seconds ?? 0;
+}
+
+/** The account's oldest fan-outs except for these events, locked until the transaction ends; those that another process works on are left out. */
+export async function lockFanOuts(tx: Tx, scope: Scope, except: readonly string[], most: number): Promise<FanOut[]> {
+  const rows = await tx.rows(lock, scope, [most, except]);
   return rows.map((row) => ({
     eventId: row.event_id,
     eventType: row.event_type,
@@ -52,11 +57,12 @@ const turns = unscoped<TurnRow>(
   'fan_outs.turns',
   'select account_id, test_mode, is_due from webhooks.fan_out_turns($1, $2, $3)',
 );
+const lag = unscoped<{ seconds: number | null }>('fan_outs.lag', 'select webhooks.fan_out_lag_seconds() as seconds');
 const lock = scoped<{ event_id: string; event_type: string; planned_through: string }>(
   'fan_outs.lock',
   `select f.event_id, e.event_type, f.planned_through
      from (select event_id, planned_through from webhooks.fan_outs
-            where account_id = $1 and test_mode = $2
+            where account_id = $1 and test_mode = $2 and event_id <> all($4::text[])
             order by event_id limit $3 for no key update skip locked) f
     cross join lateral (select e.event_type from webhooks.events e where ${here('e')} and e.id = f.event_id offset 0) e
     order by f.event_id`,

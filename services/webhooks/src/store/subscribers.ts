@@ -11,6 +11,11 @@ export interface Subscriber {
   readonly lane: FreeLane | undefined;
 }
 
+/** Whether the endpoint wants events of this type. */
+export function wants({ events }: Pick<Subscriber, 'events'>, eventType: string): boolean {
+  return events.includes('*') || events.includes(eventType);
+}
+
 /** A lane that this process has or may take; its row is locked until the transaction ends. */
 export interface FreeLane {
   readonly epoch: number;
@@ -58,15 +63,18 @@ export async function lockSubscribers(
   }));
 }
 
-/** Plans deliveries of events that were kept just now, and takes these lanes for those that are handed over. */
+/**
+ * Plans deliveries of events, and takes these lanes for those that are handed over. Gives the ids of those that it left out, because the event has a
+ * delivery to the endpoint already: a retry by a process of the release before may have planned it just now.
+ */
 export async function insertDeliveries(
   tx: Tx,
   scope: Scope,
   planned: readonly PlannedDelivery[],
   taken: readonly { webhookId: string; epoch: number; from: string }[],
   claimant: { owner: string; at: Date; leaseMs: number },
-): Promise<void> {
-  await tx.execute(insert, scope, [
+): Promise<string[]> {
+  const rows = await tx.rows(insert, scope, [
     planned.map(({ deliveryId }) => deliveryId),
     planned.map(({ webhookId }) => webhookId),
     planned.map(({ eventId }) => eventId),
@@ -79,6 +87,7 @@ export async function insertDeliveries(
     claimant.owner,
     claimant.leaseMs,
   ]);
+  return rows.map(({ id }) => id);
 }
 
 interface SubscriberRow {
@@ -115,7 +124,7 @@ const select = scoped<SubscriberRow>(
      ) signing on true
     order by e.id`,
 );
-const insert = scoped(
+const insert = scoped<{ id: string }>(
   'deliveries.insert_planned',
   `with taken as (
      update webhooks.lanes l
@@ -123,10 +132,14 @@ const insert = scoped(
             handed_from = case when l.owner = $12 then least(coalesce(l.handed_from, t.handed_from), t.handed_from) else t.handed_from end
        from unnest($9::text[], $10::integer[], $11::text[]) as t (endpoint_id, epoch, handed_from)
       where ${here('l')} and l.endpoint_id = t.endpoint_id
+   ), inserted as (
+     insert into webhooks.deliveries
+       (account_id, test_mode, id, endpoint_id, event_id, event_type, status, next_attempt_at, created_at)
+     select $1, $2, p.id, p.endpoint_id, p.event_id, p.event_type, 'pending', case when p.is_handed then null else $8::timestamptz end, $8
+       from unnest((select $3::text[]), (select $4::text[]), (select $5::text[]), (select $6::text[]), (select $7::boolean[]))
+         as p (id, endpoint_id, event_id, event_type, is_handed)
+     on conflict on constraint one_delivery_for_each_endpoint_and_event do nothing
+     returning deliveries.id
    )
-   insert into webhooks.deliveries
-     (account_id, test_mode, id, endpoint_id, event_id, event_type, status, next_attempt_at, created_at)
-   select $1, $2, p.id, p.endpoint_id, p.event_id, p.event_type, 'pending', case when p.is_handed then null else $8::timestamptz end, $8
-     from unnest((select $3::text[]), (select $4::text[]), (select $5::text[]), (select $6::text[]), (select $7::boolean[]))
-       as p (id, endpoint_id, event_id, event_type, is_handed)`,
+   select p.id from unnest((select $3::text[])) as p (id) where p.id not in (select inserted.id from inserted)`,
 );
