@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Resolver } from 'node:dns/promises';
-import { type ConsumerDefinition, handleOnce } from '@eligo/events';
+import { type ConsumerDefinition, handleOnce, handleTogether } from '@eligo/events';
 import type { Scope } from '@eligo/postgres';
 import { WebhooksService } from '@eligo/proto/webhooks/v1/webhooks';
 import { client, generateComponentKeys, inProcessTransport, openIdentity } from '@eligo/rpc';
@@ -74,6 +74,42 @@ it('delivers to a name by a look-up of its own, without the threads of the syste
   await handleOnce(service.database, consumer.consumer, refundEvent(scope), consumer.handle);
   await waitUntil(() => to.received.length === 1);
   expect(asked).toEqual(['shop.example']);
+});
+
+it('plans the events that many endpoints want by its job, which the consumer wakes [D14.313]', async () => {
+  const scope = someScope();
+  consumers.length = 0;
+  const service = await build({ ELIGO_WEBHOOK_TARGETS: 'loopback' });
+  // They have no lanes, so that nothing is sent to them.
+  await place.admin(
+    `insert into webhooks.endpoints (account_id, test_mode, id, url, events, status, created_at)
+     select $1, true, 'fwh_' || n, 'http://127.0.0.1/', '{*}', 'enabled', now() from generate_series(1, 17) n`,
+    [scope.accountId],
+  );
+  await service.start();
+  const [consumer] = consumers;
+  const handleAll = consumer?.handleAll;
+  if (consumer === undefined || handleAll === undefined) throw new Error('the service has no consumer');
+  const planned = async (count: number, withinMs: number) => {
+    const isPlanned = async () =>
+      (await place.admin('select 1 from webhooks.deliveries where account_id = $1', [scope.accountId])).length ===
+      count;
+    await waitUntil(isPlanned, { withinMs });
+    // What runs has ended.
+    for (let runs = 0; runs < 2; runs++) await service.jobs.runOnce('fan-out');
+  };
+  const batch = () =>
+    handleTogether(
+      service.database,
+      consumer.consumer,
+      [refundEvent(scope), ...Array.from({ length: 63 }, () => refundEvent(scope))],
+      handleAll,
+    );
+  await batch();
+  await planned(64 * 17, 30_000);
+  await batch();
+  // Without the wake-up it waits for ten seconds.
+  await planned(2 * 64 * 17, 8_000);
 });
 
 it.each(['198.51.100.0', 'intranet', '198.51.100.0/24;10.0.0.0/8', '198.51.100.0/33'])(

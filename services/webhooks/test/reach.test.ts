@@ -281,6 +281,32 @@ describe('an attempt', () => {
     stubborn.close();
   });
 
+  it.each([
+    [256, 1],
+    [257, 2],
+  ])('with %i chunks of a response, two requests take %i connections [D14.316]', async (chunks, connections) => {
+    let opened = 0;
+    const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
+    const server = createTcpServer((socket) => {
+      opened += 1;
+      socket
+        .on('error', () => undefined)
+        .on('data', (data) => {
+          if (data.toString().endsWith('{}')) socket.write(`${head}${'1\r\na\r\n'.repeat(chunks)}0\r\n\r\n`);
+        });
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const poster = openPoster({ rules, resolver });
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    for (let times = 0; times < 2; times++) {
+      expect(await poster.post({ asker, url, headers: {}, body: Buffer.from('{}') })).toMatchObject({ status: 200 });
+    }
+    expect(opened).toBe(connections);
+    poster.close();
+    server.close();
+  });
+
   it('sends again at once on a fresh connection when an idle one had been closed', async () => {
     let bodies = 0;
     const poster = openPoster({ rules, resolver });
