@@ -158,6 +158,7 @@ create table fan_outs (
   test_mode boolean not null,
   event_id text collate "C" not null,
   planned_through text collate "C" default ''::text not null,
+  created_at timestamp with time zone default now() not null,
   constraint fan_outs_pkey PRIMARY KEY (account_id, test_mode, event_id),
   constraint fan_outs_account_id_test_mode_event_id_fkey FOREIGN KEY (account_id, test_mode, event_id) REFERENCES events(account_id, test_mode, id) ON DELETE CASCADE
 );
@@ -167,6 +168,7 @@ create policy finder_reads on fan_outs for select to eligo_finder
   using (true);
 create policy own_rows on fan_outs for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX fan_outs_by_age ON webhooks.fan_outs USING btree (created_at);
 grant delete, insert, select, update on fan_outs to eligo_webhooks;
 grant select on fan_outs to eligo_finder;
 grant update (planned_through) on fan_outs to eligo_webhooks;
@@ -470,6 +472,17 @@ AS $function$
 $function$;
 alter function endpoints_to_send_after(at timestamp with time zone, asking text, most integer, after_account text, after_mode boolean, after_endpoint text) owner to eligo_finder;
 grant execute on function endpoints_to_send_after(at timestamp with time zone, asking text, most integer, after_account text, after_mode boolean, after_endpoint text) to eligo_webhooks;
+
+CREATE OR REPLACE FUNCTION webhooks.fan_out_lag_seconds()
+ RETURNS double precision
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'webhooks', 'pg_temp'
+AS $function$
+  select greatest(0, extract(epoch from clock_timestamp() - (select f.created_at from webhooks.fan_outs f order by f.created_at limit 1)))
+$function$;
+alter function fan_out_lag_seconds() owner to eligo_finder;
+grant execute on function fan_out_lag_seconds() to eligo_webhooks;
 
 CREATE OR REPLACE FUNCTION webhooks.fan_out_turns(after_account text, after_mode boolean, most integer)
  RETURNS TABLE(account_id text, test_mode boolean, is_due boolean)
