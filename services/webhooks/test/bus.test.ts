@@ -50,6 +50,9 @@ beforeAll(async () => {
     testDatabase({ name: 'refunds', migrations: [eventsMigrations] }),
     receiver(),
   ]);
+  // The schemas of one installation are in one database; here each has one of its own.
+  const [{ at } = {}] = await on.admin<{ at: string }>('select created_at::text as at from eligo.installation');
+  await producer.admin('update eligo.installation set created_at = $1', [at]);
   refunds = producer.open('refunds');
   const connect = async (service: string) => {
     const connection = await connectNats({ url: nats.url, service, logger });

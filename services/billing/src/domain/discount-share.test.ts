@@ -346,6 +346,8 @@ describe('several changes of several items', () => {
           return sum(subscription.items.map((item, index) => (isOther(item) ? 0 : Number(totals[index]))));
         };
         let state = of(first);
+        // Nobody pays a first invoice under 50 cents, so its items are invoiced at nothing (14.337).
+        fc.pre(cost(state) === 0 || cost(state) >= 50);
         let subscription = sold(state, off);
         let pending: Proration[] = [];
         let [since, exact, exactEligible, lines] = [0, 0, 0, 0];
