@@ -8,7 +8,10 @@ import { root } from '../turbo.ts';
 
 const asked = process.argv.slice(2);
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
-const tests = globSync(['**/*.test.ts', 'e2e/test/*.ts', 'services/*/test/*.ts'], { cwd: root, exclude: ['**/node_modules', '.eligo'] }).sort();
+const tests = globSync(['**/*.test.ts', 'e2e/test/*.ts', 'services/*/test/*.ts'], {
+  cwd: root,
+  exclude: ['**/node_modules', '.eligo'],
+}).sort();
 const rules = ['docs/spec/interface.md', 'docs/spec/decisions.md'].flatMap((path) => rulesIn(read(path)));
 const untested = untestedIn(read('docs/spec/trace.md'));
 const citations = new Map<string, TestName[]>();

@@ -13,6 +13,7 @@ import { loadInvoiceCredits, pendingProrations, returnCredits } from '../src/sto
 import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
 import { stripeCases } from './stripe-cases.ts';
 import { callsOn, may } from './subscription-calls.ts';
+import { unpaidCreditTests } from './unpaid-credits.ts';
 
 let on: Fixture;
 let scope: Scope;
@@ -198,60 +199,6 @@ describe('a payment for other items', () => {
     expect(await pendingOf(id)).toEqual([-1_500]);
   });
 
-  it('that fails gives back no credit for charges that nobody paid, once its invoice is void [D14.186]', async () => {
-    const { id, price, card } = await soldAnd(6_000);
-    await changeTo(id, price, 'create_prorations');
-    expect(await pendingOf(id)).toEqual([-1_500, 3_000]);
-    on.peers.behave(card, 'insufficient_funds');
-    await update(id, { backupPaymentMethodId: null });
-    const dearer = on.peers.price({ unitAmountCents: 10_000 });
-    expect(await changeTo(id, dearer, 'always_invoice')).toMatchObject({ status: 'past_due' });
-    const { invoice } = await read(id);
-    expect([invoice.totalCents, await pendingOf(id)]).toEqual([3_500, []]);
-    await voids(invoice.id);
-    expect(await pendingOf(id)).toEqual([-1_500]);
-    const change = (what: string) =>
-      on.test.admin(`update billing.prorations set ${what} where subscription_id = $1 and unpaid_cents > 0`, [id]);
-    await expect(change('left_cents = 1')).rejects.toEqual(within('proration_is_carried_once'));
-    await expect(change('left_cents = 1, lapsed_cents = lapsed_cents - 1')).rejects.toEqual(
-      within('proration_is_final'),
-    );
-    await expect(change("unpaid_invoice_id = 'in_other'")).rejects.toEqual(within('proration_is_final'));
-    await expect(change('lapsed_cents = lapsed_cents + 1')).rejects.toEqual(within('lapsed_within_unpaid'));
-  });
-
-  it('is noted of no credit that is older than what it charges: another process has invoiced what that is for [D14.186]', async () => {
-    const { id, price } = await soldAnd(6_000);
-    await changeTo(id, price, 'create_prorations');
-    await changeTo(id, on.peers.price({ unitAmountCents: 10_000 }), 'create_prorations');
-    // As the release before does, which notes nothing of the credit.
-    const { admin } = on.test;
-    await admin('alter table billing.prorations disable trigger user');
-    await admin(`update billing.prorations set left_cents = 0 where subscription_id = $1 and kind = 'charge'`, [id]);
-    await admin('alter table billing.prorations enable trigger user');
-    await changeTo(id, on.peers.price({ unitAmountCents: 30_000 }), 'always_invoice');
-    const noted = await admin(
-      `select unpaid_invoice_id as noted from billing.prorations where subscription_id = $1 and unpaid_cents > 0 order by id limit 1`,
-      [id],
-    );
-    expect(noted).toEqual([{ noted: null }]);
-  });
-
-  it('that fails gives back the paid part of a credit alone, once its invoice is void [D14.186]', async () => {
-    const { id, price, card } = await soldAnd(6_000);
-    await changeTo(id, price, 'always_invoice');
-    await changeTo(id, on.peers.price({ unitAmountCents: 3_000 }), 'create_prorations');
-    await changeTo(id, on.peers.price({ unitAmountCents: 9_000 }), 'create_prorations');
-    expect(await pendingOf(id)).toEqual([-3_000, 1_500, -1_500, 4_500]);
-    on.peers.behave(card, 'insufficient_funds');
-    await update(id, { backupPaymentMethodId: null });
-    await runAt(may);
-    const { invoice } = await read(id);
-    expect([invoice.status, invoice.totalCents]).toEqual(['open', 9_000 + 1_500]);
-    await voids(invoice.id);
-    expect(await pendingOf(id)).toEqual([-3_000]);
-  });
-
   it('is not lost with a pause: the next invoice carries what is pending', async () => {
     const { id, price } = await soldAnd(6_000);
     await changeTo(id, price, 'create_prorations');
@@ -279,6 +226,9 @@ describe('a payment for other items', () => {
     ]);
   });
 });
+
+describe('a payment for other items', () =>
+  unpaidCreditTests(() => ({ on, soldAnd, changeTo, pendingOf, runAt, read, update, voids })));
 
 describe('what is refused', () => {
   it('while a renewal is due, and for one that has ended', async () => {
