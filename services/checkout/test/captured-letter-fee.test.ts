@@ -4,7 +4,7 @@ import { EventSchema } from '@eligo/proto/events/v1/events';
 import { cents } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createSession } from '../src/actions/create-session.ts';
-import { endHold } from '../src/actions/end-hold.ts';
+import { endSessionOfHold } from '../src/actions/end-session-of-hold.ts';
 import { reserveRefund } from '../src/actions/reserve-refund.ts';
 import { visitPage } from '../src/actions/visit-page.ts';
 import type { PaymentIntent } from '../src/domain/payment-intent.ts';
@@ -122,7 +122,7 @@ describe('the letter fee of a session that is captured in parts', () => {
       const [intent] = await intentsOf(session);
       if (intent === undefined) throw new Error('a hold');
       await withTx(fixture.database, fixture.scope, (tx) =>
-        endHold(fixture.context, tx, fixture.scope, intent, standing),
+        endSessionOfHold(fixture.context, tx, fixture.scope, intent, standing),
       );
       const received = amounts[0] + amounts[1];
       await ends(session, fee === 0 ? 'canceled' : 'refunded', received, fee === 0 ? [] : [feeOf(session, fee)]);

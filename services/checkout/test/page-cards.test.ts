@@ -5,7 +5,7 @@ import { attachPaymentMethod } from '../src/actions/attach-payment-method.ts';
 import { completeOnPage, completeWithCards } from '../src/actions/complete-with-cards.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
 import { completedPage, readPage } from '../src/actions/read-page.ts';
-import { refusesHealthCards } from '../src/domain/confirm-rules.ts';
+import { hidesHealthCards } from '../src/domain/confirm-rules.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { pageMessage } from '../src/messages/page.ts';
@@ -133,8 +133,8 @@ describe('the page of an account that takes no health cards', () => {
 });
 
 it('a page is told that no health card is taken only by a caller that knows how its account substantiates [D14.72]', () => {
-  const said = (caller: Partial<Parameters<typeof refusesHealthCards>[0]>) =>
-    refusesHealthCards({ testMode: false, substantiation: '', knowsSubstantiation: true, ...caller });
+  const said = (caller: Partial<Parameters<typeof hidesHealthCards>[0]>) =>
+    hidesHealthCards({ testMode: false, substantiation: '', knowsSubstantiation: true, ...caller });
   expect(said({})).toBe(true);
   // A gateway of the release before.
   expect(said({ knowsSubstantiation: false })).toBe(false);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chargeInvoice } from '../src/actions/charge-invoice.ts';
 import { completeWithCards } from '../src/actions/complete-with-cards.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
-import { type Session, usesItsCard } from '../src/domain/session.ts';
+import { cardUseOf, type Session } from '../src/domain/session.ts';
 import { findPageCard } from '../src/store/page-cards.ts';
 import { findPaymentMethod } from '../src/store/payment-methods.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
@@ -142,7 +142,7 @@ describe('a card that is typed on the page', () => {
     [{ mode: 'payment', setupFutureUse: null, letterRequired: true }, 'off_session'],
     [{ mode: 'subscription', setupFutureUse: 'on_session', letterRequired: false }, 'off_session'],
   ] as const)('is kept of %o for %s [D14.307]', (session, use) => {
-    expect(usesItsCard(session)).toBe(use);
+    expect(cardUseOf(session)).toBe(use);
   });
 
   it('pays once and is not kept where the session asks for nothing, also with a customer [D14.36]', async () => {

@@ -144,13 +144,13 @@ async function takeStep(
     case 'give_up_unsent':
       return abandonUnsent(context, scope, plan);
     case 'capture_health':
-      return endHold(context, scope, plan, plan.healthAttemptId, 'capture', deadlineMs);
+      return endHoldOfPlan(context, scope, plan, plan.healthAttemptId, 'capture', deadlineMs);
     case 'capture_both':
       return captureBoth(context, scope, plan, deadlineMs);
     case 'release_health':
-      return endHold(context, scope, plan, plan.healthAttemptId, 'cancel', deadlineMs);
+      return endHoldOfPlan(context, scope, plan, plan.healthAttemptId, 'cancel', deadlineMs);
     case 'release_other':
-      return endHold(context, scope, plan, plan.otherAttemptId, 'cancel', deadlineMs);
+      return endHoldOfPlan(context, scope, plan, plan.otherAttemptId, 'cancel', deadlineMs);
     case 'wait_for_processor':
       await releasePlan(context, scope, plan);
       return undefined;
@@ -234,7 +234,7 @@ async function abandonUnsent(context: Context, scope: Scope, plan: PaymentPlan):
   return undefined;
 }
 
-async function endHold(
+async function endHoldOfPlan(
   context: Context,
   scope: Scope,
   plan: PaymentPlan,

@@ -6,7 +6,7 @@ import { findAttempt } from '../store/charge-attempts.ts';
 import { type IntentOperation, postponeOperation, settleOperation } from '../store/intent-operations.ts';
 import { wakePlan } from '../store/payment-plans.ts';
 import { lockSession } from '../store/sessions.ts';
-import { askHold, type HoldFate } from './ask-hold.ts';
+import { carryOutHold, type HoldFate } from './carry-out-hold.ts';
 import { recordHoldGone, settleCapturedPart, settleLostPart, settleRefusedPart } from './settle-capture.ts';
 
 /**
@@ -55,7 +55,7 @@ async function finish(
     await postpone(context, scope, operation, { delayMs: whileDownMs, asked: false });
     return false;
   }
-  const fate = await askHold(processor, operation, remaining);
+  const fate = await carryOutHold(processor, operation, remaining);
   await context.failpoint('hold.processor_answered');
   if (fate.kind === 'not_now') {
     await postpone(context, scope, operation, { delayMs: fate.retryAfterMs, asked: false });

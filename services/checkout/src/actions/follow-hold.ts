@@ -10,7 +10,7 @@ import { findReviewEnd } from '../store/hold-renewals.ts';
 import { claimHold, recordCaptureBefore, recordCapturedElsewhere } from '../store/holds.ts';
 import { loadSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
-import { endHold } from './end-hold.ts';
+import { endSessionOfHold } from './end-session-of-hold.ts';
 import { renewHold } from './renew-hold.ts';
 import { voidHolds } from './void-holds.ts';
 
@@ -44,7 +44,7 @@ export async function followHold(context: Context, scope: Scope, intentId: strin
     }
   }
   const ended = await withTx(database, scope, async (tx) => {
-    const session = await endHold(context, tx, scope, intent, standing);
+    const session = await endSessionOfHold(context, tx, scope, intent, standing);
     await context.failpoint('follow_hold.before_end_commit');
     return session;
   });

@@ -12,7 +12,7 @@ import {
 } from '../domain/charge-attempt.ts';
 import { isConfirmationToken, keepsCard } from '../domain/payment-method.ts';
 import { minimumChargeCents } from '../domain/payment-plan.ts';
-import { usesItsCard } from '../domain/session.ts';
+import { type CardUse, cardUseOf } from '../domain/session.ts';
 import { noteAuthentication } from '../store/authentications.ts';
 import { postponeAttempt, recordUnknown } from '../store/charge-attempts.ts';
 import { awaitCustomer } from '../store/late-attempts.ts';
@@ -71,8 +71,6 @@ export async function sendAttempt(
   return verdict === undefined ? unknown(context, scope, fenced) : { kind: 'verdict', attempt: fenced, verdict };
 }
 
-type CardUse = 'on_session' | 'off_session';
-
 // Undefined where the payment keeps no card. An invoice belongs to a subscription, which renews with the card.
 async function useOfKeptCard(
   { database }: Context,
@@ -81,7 +79,7 @@ async function useOfKeptCard(
 ): Promise<CardUse | undefined> {
   if (!keepsCard(attempt)) return undefined;
   const session = attempt.purpose === 'invoice' ? undefined : await loadSession(database, scope, attempt.subjectId);
-  return session === undefined ? 'off_session' : usesItsCard(session);
+  return session === undefined ? 'off_session' : cardUseOf(session);
 }
 
 type EnsuredIntent =

@@ -9,7 +9,7 @@ export function acceptsHealthCards(caller: { readonly testMode: boolean; readonl
 }
 
 /** Whether pages say that no health card is taken. An issuer that does not know leaves it open: the payment then decides. */
-export function refusesHealthCards(caller: {
+export function hidesHealthCards(caller: {
   readonly testMode: boolean;
   readonly substantiation: string;
   readonly knowsSubstantiation: boolean;

@@ -40,7 +40,7 @@ export type PlannedPayment =
   | { readonly kind: 'other_card_needed' };
 
 /**
- * Divides a session between the cards given on the page (decisions 6, "Remainders"): an eligible part under 50 cents goes wholly on the other
+ * Divides a session between the cards given on the page (decisions 6.3): an eligible part under 50 cents goes wholly on the other
  * card, a remainder under 50 cents puts the whole session on the other card. Only a card that is known to be no health card is charged for
  * anything ineligible, or for a letter's line without the letter; one of which it is not known is treated as a health card. Throws
  * `checkout_amount_too_low` for a total that no card can be charged.
@@ -144,8 +144,8 @@ export function needsProcessor(step: PlanStep): boolean {
 }
 
 /**
- * What to do next for a session on two cards: authorize the health card, charge the other one, capture the hold; if the second fails, let the
- * first go (decisions 6, "Split order on two cards"); if the hold is gone when the second has paid, give that back. An attempt that was begun
+ * What to do next for a session on two cards: authorize the health card, charge the other one, capture the hold; if the second fails, void
+ * the hold (decisions 6.2); if the hold is gone when the second has paid, refund that. An attempt that was begun
  * and not sent is resumed until the time to confirm is over. It depends only on the stored rows, so that any process can continue after a crash.
  */
 export function nextStep(plan: PlanProgress): PlanStep {

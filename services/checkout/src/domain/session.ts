@@ -35,10 +35,11 @@ export function isChargedWhole(
   return isChargedAtCreation(session) && session.amountEligibleCents < session.amountTotalCents;
 }
 
+/** Whether a card is kept for payments that its owner attends, or for those without its owner. */
+export type CardUse = 'on_session' | 'off_session';
+
 /** What a card that the session keeps is kept for. While a letter is reviewed its card may be authorized again without its owner. */
-export function usesItsCard(
-  session: Pick<Session, 'mode' | 'setupFutureUse' | 'letterRequired'>,
-): 'on_session' | 'off_session' {
+export function cardUseOf(session: Pick<Session, 'mode' | 'setupFutureUse' | 'letterRequired'>): CardUse {
   const isReviewed = session.letterRequired && takesHealthCards(session);
   const isOnSession = session.setupFutureUse === 'on_session' && !chargesItsCardLater(session) && !isReviewed;
   return isOnSession ? 'on_session' : 'off_session';

@@ -22,7 +22,7 @@ import { visitPage } from '../actions/visit-page.ts';
 import type { Context } from '../context.ts';
 import { type CardSlot, isCardSlot } from '../domain/card-kind.ts';
 import type { HealthcareCents } from '../domain/charge-attempt.ts';
-import { acceptsHealthCards, refusesHealthCards } from '../domain/confirm-rules.ts';
+import { acceptsHealthCards, hidesHealthCards } from '../domain/confirm-rules.ts';
 import type { RefundInstruction } from '../domain/refund-allocation.ts';
 import { addressOf } from '../messages/address.ts';
 import { instructionOf } from '../messages/instruction.ts';
@@ -51,7 +51,7 @@ export function chargingHandlers(context: Context): Implementation<typeof Checko
     },
 
     async getPage({ id, forDocument }, { scope, caller }) {
-      const reader = { forDocument, refusesHealthCards: refusesHealthCards(caller) };
+      const reader = { forDocument, refusesHealthCards: hidesHealthCards(caller) };
       return pageMessage(scope, await visitPage(context, scope, id, reader));
     },
 
@@ -190,7 +190,6 @@ export function chargingHandlers(context: Context): Implementation<typeof Checko
   };
 }
 
-// The gateway has checked it; anything else says nothing.
 /** Which cards the caller's account may charge, and how. */
 function chargeableBy(caller: Call['caller']) {
   return {
@@ -199,6 +198,7 @@ function chargeableBy(caller: Call['caller']) {
   };
 }
 
+// The gateway has checked it; anything else says nothing.
 function slotOf(text: string | undefined): CardSlot | undefined {
   return text !== undefined && isCardSlot(text) ? text : undefined;
 }

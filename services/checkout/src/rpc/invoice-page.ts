@@ -5,7 +5,7 @@ import { adoptInvoiceCard } from '../actions/adopt-invoice-card.ts';
 import { readInvoicePayment } from '../actions/read-invoice-payment.ts';
 import { resumeInvoiceAuthentication } from '../actions/resume-invoice-authentication.ts';
 import type { Context } from '../context.ts';
-import { acceptsHealthCards, refusesHealthCards } from '../domain/confirm-rules.ts';
+import { acceptsHealthCards, hidesHealthCards } from '../domain/confirm-rules.ts';
 import { paymentMethodMessage } from '../messages/payment-method.ts';
 
 type InvoicePageCalls = Pick<
@@ -20,7 +20,7 @@ export function invoicePageHandlers(context: Context): InvoicePageCalls {
       const { inFlight, clientSecret, cardFields } = await readInvoicePayment(context, scope, id);
       return {
         inFlight,
-        refusesHealthCards: refusesHealthCards(caller),
+        refusesHealthCards: hidesHealthCards(caller),
         ...present({ clientSecret, processor: cardFields?.processor, processorAccount: cardFields?.account }),
       };
     },

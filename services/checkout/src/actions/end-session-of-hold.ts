@@ -23,7 +23,7 @@ import { recordHoldGone, settleRelease, voidHeldCards } from './settle-capture.t
  * holds are voided. Where a part was captured, the shop has delivered for it: that stays, and the session is complete once nothing is held. An open session
  * goes on with another card. Answers the session if it has ended; undefined if it has not, or if money of it is in flight, which then finds out by itself.
  */
-export async function endHold(
+export async function endSessionOfHold(
   context: Pick<Context, 'clock'>,
   tx: Tx,
   scope: Scope,

@@ -17,7 +17,7 @@ export type HoldFate =
  * Captures part or all of a hold, or voids what is left of it. Of a hold that is captured in parts a capture could be carried out twice, so it is sent
  * again only under the same key, or under the next one once the last has an answer that says that nothing was captured.
  */
-export function askHold(
+export function carryOutHold(
   processor: ProcessorPort,
   operation: IntentOperation,
   remaining: () => number,
@@ -58,7 +58,7 @@ async function capture(
   const isFinal = answer.kind === 'declined' || refusal === 'charge_expired_for_capture';
   if (!isFinal || refusal === undefined) return { kind: 'unknown', refusal, nextKey: isAnswered(answer) };
   // It is only certain once the intent is canceled: an earlier capture may still be on its way.
-  const ended = await endHold(processor, operation, `${key}:void`, remaining);
+  const ended = await voidAtProcessor(processor, operation, `${key}:void`, remaining);
   const settled = fateOfCapture(operation, ended);
   return settled?.kind === 'lost' ? { kind: 'lost', code: refusal } : (settled ?? unknown(refusal));
 }
@@ -87,7 +87,7 @@ async function voidHold(
     operation.receivedBeforeCents === 0
       ? answer.kind === 'canceled'
       : answer.kind === 'succeeded' && answer.amountReceivedCents === operation.receivedBeforeCents;
-  const answer = await endHold(processor, operation, `${operation.id}:${operation.checks}`, remaining);
+  const answer = await voidAtProcessor(processor, operation, `${operation.id}:${operation.checks}`, remaining);
   if (isVoided(answer)) return done;
   if (answer.kind === 'not_now') return answer;
   const known = await processor.retrieveIntent(operation.processorIntentId, { timeoutMs: remaining() });
@@ -99,7 +99,7 @@ async function voidHold(
 }
 
 // An intent of which a part was captured stands for that part: the rest is released by a last capture of nothing.
-function endHold(
+function voidAtProcessor(
   processor: ProcessorPort,
   { processorIntentId: intentId, receivedBeforeCents }: IntentOperation,
   idempotencyKey: string,
