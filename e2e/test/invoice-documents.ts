@@ -34,7 +34,7 @@ export function invoiceDocumentTests(stack: () => Stack): void {
         await make(api, '/v1/prices', 'price', { product, unit_amount, recurring: { interval: 'month' } }),
         'price_id',
       );
-    const [monitor, towel, dearTowel] = [
+    const [monitor, towel, expensiveTowel] = [
       await priceOf(shop.eligibleProductId, 1_900),
       await priceOf(text(towels, 'product_id'), 700),
       await priceOf(text(towels, 'product_id'), 1_400),
@@ -59,7 +59,7 @@ export function invoiceDocumentTests(stack: () => Stack): void {
     await advance('2030-02-01T00:00:00Z');
     await advance('2030-02-15T00:00:00Z');
     await api.ok('PATCH', `/v1/subscriptions/${text(sold, 'subscription')}`, {
-      body: { subscription: { items: [monitor, dearTowel].map((price) => ({ price, quantity: 1 })) } },
+      body: { subscription: { items: [monitor, expensiveTowel].map((price) => ({ price, quantity: 1 })) } },
     });
     await advance('2030-03-01T00:00:00Z');
     const renewal = await newest();

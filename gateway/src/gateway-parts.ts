@@ -30,7 +30,7 @@ import { peerChecks, sharedReadiness } from './readiness.ts';
 import { readInvoiceDocument } from './reports/read-invoice-document.ts';
 import { allBindings } from './routes/index.ts';
 import { createHttpServer, type HttpServer } from './server.ts';
-import { DearRequests } from './turns/dear-requests.ts';
+import { ExpensiveRequests } from './turns/expensive-requests.ts';
 import { pacedStores } from './turns/paced-stores.ts';
 import { RequestTurns } from './turns/request-turns.ts';
 
@@ -86,7 +86,7 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
     files: openPageFiles(),
     limits: new PageLimits(settings.trustedProxies),
     // Shoppers and the merchant's own requests do not wait for each other.
-    ...{ bodies, here: turns.here, dear: new DearRequests(turns.neighbors) },
+    ...{ bodies, here: turns.here, expensive: new ExpensiveRequests(turns.neighbors) },
     accountOf: accountsOfPages(database),
     ...{ sandboxUrl: settings.sandboxPublicUrl, callerFor: (init) => context.callerFor(init) },
   });

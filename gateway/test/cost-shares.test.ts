@@ -33,7 +33,7 @@ describe('in simulated time, on one processor that a shop with eight shoppers ke
     const buyer = { accountId: 'facct_shop', testMode: false, perSecond: attack.limitOfShop };
     const queue: { stepMs: number; steps: number; ofShop: boolean; end: () => void }[] = [];
     const took = { shop: 0, attacker: 0, refused: 0 };
-    const isDear = () => attack.route.method === 'GET' || attack.enter !== undefined || neighbors.yields(attacker);
+    const isExpensive = () => attack.route.method === 'GET' || attack.enter !== undefined || neighbors.yields(attacker);
     let atWork = 0;
     const shop = async () => {
       const turn = await turns.begin(buyer, confirm);
@@ -73,7 +73,7 @@ describe('in simulated time, on one processor that a shop with eight shoppers ke
       if (next !== undefined) {
         took[next.ofShop ? 'shop' : 'attacker'] += stepMs;
         // What a meter measures.
-        budgets.charge(next.ofShop ? buyer : attacker, stepMs, !next.ofShop && isDear());
+        budgets.charge(next.ofShop ? buyer : attacker, stepMs, !next.ofShop && isExpensive());
         next.steps -= 1;
         if (next.steps > 0) queue.push(next);
         else next.end();

@@ -2,7 +2,7 @@ import { declaredStatements } from '@eligo/postgres';
 import pg from 'pg';
 import type { TestDatabase } from './test-database.ts';
 
-/** What the dearest run of a statement has read. */
+/** What the costliest run of a statement has read. */
 export interface Reading {
   /** Rows that its scans returned, and those that they read and dropped. */
   readonly rows: number;

@@ -44,10 +44,10 @@ export async function attackersOf(eligo: Constellation, perSecond: number): Prom
   const shop = await openShop(unlimited);
   const customer = await newCustomer(unlimited);
   const card = await newCard(unlimited, customer, 'hsa');
-  const dear = await dearCartOf(unlimited);
-  const dearSession = await make(unlimited, '/v1/checkout/sessions', 'checkout_session', dear);
-  const session = `/v1/checkout/sessions/${text(dearSession, 'checkout_session_id')}`;
-  const cart = { checkout_session: { line_items: dear.line_items } };
+  const expensive = await expensiveCartOf(unlimited);
+  const expensiveSession = await make(unlimited, '/v1/checkout/sessions', 'checkout_session', expensive);
+  const session = `/v1/checkout/sessions/${text(expensiveSession, 'checkout_session_id')}`;
+  const cart = { checkout_session: { line_items: expensive.line_items } };
   const uploaded = upload();
   const content = `/v1/files/${await fileOf(unlimited, uploaded)}/content`;
 
@@ -58,7 +58,7 @@ export async function attackersOf(eligo: Constellation, perSecond: number): Prom
   const sending = (name: string, requests: readonly Prepared[]) =>
     attacker(name, (count) => send(api, requests[count % requests.length] as Prepared));
   return [
-    sending('carts of 100 lines and 500 coupons', [post('/v1/checkout/sessions', { checkout_session: dear })]),
+    sending('carts of 100 lines and 500 coupons', [post('/v1/checkout/sessions', { checkout_session: expensive })]),
     sending('changes of a session to 100 lines', [post(session, cart)]),
     sending('reads of a session of 100 lines', [get(session), get(`${session}/line_items?limit=100`)]),
     sending('PDFs of a session and of an invoice', [
@@ -92,7 +92,7 @@ export async function attackersOf(eligo: Constellation, perSecond: number): Prom
   ];
 }
 
-async function dearCartOf(api: Api): Promise<Record<string, unknown>> {
+async function expensiveCartOf(api: Api): Promise<Record<string, unknown>> {
   const product = text(await make(api, '/v1/products', 'product', { name: 'Thermometer' }), 'product_id');
   const prices: string[] = [];
   for (let at = 0; at < 100; at++) {

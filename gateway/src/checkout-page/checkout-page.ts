@@ -12,7 +12,7 @@ import { refusalHeaders, writeJson } from '../http/write-answer.ts';
 import type { Peers } from '../peers.ts';
 import { invoicePdf } from '../reports/invoice-pdf.ts';
 import type { ReadInvoiceDocument } from '../reports/read-invoice-document.ts';
-import type { DearRequests } from '../turns/dear-requests.ts';
+import type { ExpensiveRequests } from '../turns/expensive-requests.ts';
 import { openedRecord } from './opened-record.ts';
 import type { OpenPage, PageCalls, SessionPageCalls } from './page-calls.ts';
 import type { PageFiles } from './page-files.ts';
@@ -34,7 +34,7 @@ export interface CheckoutPageParts {
   readonly limits: PageLimits;
   readonly bodies: BodyBudget;
   /** The turns of PDFs. */
-  readonly dear: DearRequests;
+  readonly expensive: ExpensiveRequests;
   /** The calls of a page never wait, and those of other accounts let them have time. */
   readonly here: ProcessTurns;
   readonly accountOf: AccountOf;
@@ -184,7 +184,7 @@ const sessionActions: readonly PageAction<SessionPageCalls>[] = [
 ];
 
 async function serveInvoice(
-  { invoiceTokens, limits, callerFor, readInvoice, dear }: CheckoutPageParts,
+  { invoiceTokens, limits, callerFor, readInvoice, expensive }: CheckoutPageParts,
   exchange: Exchange,
   token: string,
   format: 'html' | 'pdf',
@@ -201,7 +201,7 @@ async function serveInvoice(
   }
   const document = await readInvoice(accountId, id, { caller, requestId, traceparent });
   if (format === 'html') return writeInvoiceHtml(exchange, document);
-  const pdf = await dear.run(subject, () => invoicePdf(document));
+  const pdf = await expensive.run(subject, () => invoicePdf(document));
   await writeInvoicePdf(exchange, id, pdf);
 }
 
@@ -233,7 +233,7 @@ async function answerCall<Calls>(
 }
 
 function workOf({ accountId, testMode }: PageSubject): MeteredWork {
-  return { caller: { accountId, testMode }, isDear: false, wholeFor: 'budgets' };
+  return { caller: { accountId, testMode }, isExpensive: false, wholeFor: 'budgets' };
 }
 
 // A page's body is small and parsed at once: nothing of its bytes is kept.

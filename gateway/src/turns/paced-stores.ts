@@ -1,13 +1,13 @@
 import type { CostBudgets, Neighbors, TurnCaller } from '@eligo/service';
 import type { ContentStore, ContentStores } from '../files/content-stores.ts';
 import { partBytes } from '../files/file-rows.ts';
-import type { DearRequests } from './dear-requests.ts';
+import type { ExpensiveRequests } from './expensive-requests.ts';
 
 /** What the turns of parts are made with. */
 export interface PartTurns {
   readonly neighbors: Neighbors;
   readonly budgets: CostBudgets;
-  readonly parts: DearRequests;
+  readonly parts: ExpensiveRequests;
 }
 
 /**

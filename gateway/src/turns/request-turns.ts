@@ -7,7 +7,7 @@ import {
   SharedRequests,
   type TurnCaller,
 } from '@eligo/service';
-import { DearRequests } from './dear-requests.ts';
+import { ExpensiveRequests } from './expensive-requests.ts';
 import { LargeAnswers } from './large-answers.ts';
 
 /** What a request asks for. */
@@ -22,23 +22,23 @@ export class Turn {
   readonly #turns: RequestTurns;
   readonly #work: MeteredWork;
   #leave: Leave;
-  /** A body of any size is dear, because of the answer that is expected. */
-  readonly #isBodyDear: boolean;
-  #hasDearTurn: boolean;
-  #hadDearWork = false;
+  /** A body of any size is expensive, because of the answer that is expected. */
+  readonly #isBodyExpensive: boolean;
+  #hasExpensiveTurn: boolean;
+  #hadExpensiveWork = false;
   #isPresent = true;
   #hasEnded = false;
 
   constructor(
     turns: RequestTurns,
     work: MeteredWork,
-    begun: { leave: Leave; hasDearTurn: boolean; isBodyDear: boolean },
+    begun: { leave: Leave; hasExpensiveTurn: boolean; isBodyExpensive: boolean },
   ) {
     this.#turns = turns;
     this.#work = work;
     this.#leave = begun.leave;
-    this.#hasDearTurn = begun.hasDearTurn;
-    this.#isBodyDear = begun.isBodyDear;
+    this.#hasExpensiveTurn = begun.hasExpensiveTurn;
+    this.#isBodyExpensive = begun.isBodyExpensive;
   }
 
   get #caller(): TurnCaller {
@@ -52,7 +52,7 @@ export class Turn {
 
   /** A body of this size comes. Throws where its turn would be refused: it need not be read then. */
   expectsBody(bytes: number): void {
-    if (bytes > smallBytes) this.#turns.dear.assertRoom(this.#caller);
+    if (bytes > smallBytes) this.#turns.expensive.assertRoom(this.#caller);
     this.awaitsClient();
   }
 
@@ -69,24 +69,24 @@ export class Turn {
     this.#isPresent = true;
   }
 
-  /** The body, of this size, is about to be worked on. Waits if that is dear. */
+  /** The body, of this size, is about to be worked on. Waits if that is expensive. */
   hasBody(bytes: number): Promise<void> | undefined {
     this.resumes();
-    if (bytes > smallBytes) return this.#becomeDear(bytes);
-    return this.#isBodyDear ? this.#change(this.#turns.large) : undefined;
+    if (bytes > smallBytes) return this.#becomeExpensive(bytes);
+    return this.#isBodyExpensive ? this.#change(this.#turns.large) : undefined;
   }
 
-  /** Does work that is dear without a body, such as a PDF, when it is the account's turn. */
-  async dear<Done>(work: () => Promise<Done>): Promise<Done> {
-    this.#hadDearWork = true;
-    this.#work.isDear = true;
-    return this.#hasDearTurn ? work() : this.#turns.dear.run(this.#caller, work);
+  /** Does work that is expensive without a body, such as a PDF, when it is the account's turn. */
+  async expensive<Done>(work: () => Promise<Done>): Promise<Done> {
+    this.#hadExpensiveWork = true;
+    this.#work.isExpensive = true;
+    return this.#hasExpensiveTurn ? work() : this.#turns.expensive.run(this.#caller, work);
   }
 
   /** The request to this route has an answer of so much text. */
   answered({ id, method }: TurnRoute, length: number): void {
     const isLarge = length > (method === 'GET' ? largeRead : largeWrite);
-    this.#turns.largeAnswers.note(this.#caller.accountId, id, isLarge || this.#hadDearWork);
+    this.#turns.largeAnswers.note(this.#caller.accountId, id, isLarge || this.#hadExpensiveWork);
   }
 
   end(): void {
@@ -100,32 +100,32 @@ export class Turn {
     this.#leave = () => undefined;
   }
 
-  async #becomeDear(bytes: number): Promise<void> {
+  async #becomeExpensive(bytes: number): Promise<void> {
     // It was read before its turn, outside of any promise.
     this.#turns.here.budgets.charge(this.#caller, bytes / readBytesPerMs);
-    await this.#change(this.#turns.dear);
+    await this.#change(this.#turns.expensive);
   }
 
-  async #change(to: Pick<DearRequests, 'enter'>): Promise<void> {
+  async #change(to: Pick<ExpensiveRequests, 'enter'>): Promise<void> {
     this.#leaveLine();
-    this.#work.isDear = true;
+    this.#work.isExpensive = true;
     this.#leave = await to.enter(this.#caller);
-    this.#hasDearTurn = true;
+    this.#hasExpensiveTurn = true;
   }
 }
 
 /**
- * The turns of an account's requests in this process. While several accounts are short of time, each has a few requests at work, and one dear one: with a large
- * body, as a PDF, or whose last answer on that route was large. What is dear, lists, files and reports, and all that an account asks for which yields, begins only
+ * The turns of an account's requests in this process. While several accounts are short of time, each has a few requests at work, and one expensive one: with a large
+ * body, as a PDF, or whose last answer on that route was large. What is expensive, lists, files and reports, and all that an account asks for which yields, begins only
  * while the account's budget is not used up.
  */
 export class RequestTurns {
   readonly here: ProcessTurns;
-  readonly dear: DearRequests;
-  /** Requests that are dear only because a large answer is expected. They take little memory while they wait, so the line is long. */
+  readonly expensive: ExpensiveRequests;
+  /** Requests that are expensive only because a large answer is expected. They take little memory while they wait, so the line is long. */
   readonly large: SharedRequests;
   /** The parts of files that are stored and read. */
-  readonly parts: DearRequests;
+  readonly parts: ExpensiveRequests;
   readonly #small: SharedRequests;
   /** Requests of any size that count towards the budget. */
   readonly #counted: SharedRequests;
@@ -134,10 +134,10 @@ export class RequestTurns {
   constructor(here: ProcessTurns = processTurns()) {
     const { neighbors, budgets } = here;
     this.here = here;
-    this.dear = new DearRequests(neighbors, {}, budgets);
+    this.expensive = new ExpensiveRequests(neighbors, {}, budgets);
     const isSpent = (caller: TurnCaller) => budgets.isSpent(caller);
     this.large = new SharedRequests(neighbors, { ofAccount: 1, ofYielding: 1 }, isSpent);
-    this.parts = new DearRequests(neighbors, { longestWaitMs: longestPartWaitMs }, budgets);
+    this.parts = new ExpensiveRequests(neighbors, { longestWaitMs: longestPartWaitMs }, budgets);
     this.#small = new SharedRequests(neighbors, {}, (caller) => budgets.isOver(caller));
     this.#counted = new SharedRequests(neighbors, {}, isSpent);
   }
@@ -150,13 +150,13 @@ export class RequestTurns {
   begin(caller: TurnCaller, route: TurnRoute): Turn | Promise<Turn> {
     const { accountId } = caller;
     const isLarge = this.largeAnswers.isExpected(accountId, route.id) && this.neighbors.areShort(accountId);
-    // A client that is slow to send a body has no dear turn meanwhile.
-    const hasDearTurn = isLarge && route.method === 'GET';
-    const isBodyDear = isLarge && !hasDearTurn;
-    const isDear = hasDearTurn || readsMuch(route) || this.neighbors.yields(caller);
-    const line = hasDearTurn ? this.large : isDear ? this.#counted : this.#small;
-    const work: MeteredWork = { caller, isDear, wholeFor: 'budgets' };
-    const begun = (leave: Leave) => new Turn(this, work, { leave, hasDearTurn, isBodyDear });
+    // A client that is slow to send a body has no expensive turn meanwhile.
+    const hasExpensiveTurn = isLarge && route.method === 'GET';
+    const isBodyExpensive = isLarge && !hasExpensiveTurn;
+    const isExpensive = hasExpensiveTurn || readsMuch(route) || this.neighbors.yields(caller);
+    const line = hasExpensiveTurn ? this.large : isExpensive ? this.#counted : this.#small;
+    const work: MeteredWork = { caller, isExpensive, wholeFor: 'budgets' };
+    const begun = (leave: Leave) => new Turn(this, work, { leave, hasExpensiveTurn, isBodyExpensive });
     const entered = enterPresent(this.neighbors, caller, line);
     return entered instanceof Promise ? entered.then(begun) : begun(entered);
   }

@@ -63,7 +63,7 @@ function declare<S extends Statement<unknown>>(statement: S): S {
 // Measured, this keeps 0.92 of a plain select's speed, against 0.32 for a transaction of four statements.
 //
 // Arrays stand behind a select. The server would count the entries of those that it sees, expects ten of those that it does not see, and takes
-// one plan for all values for dearer than a new plan for each wherever there are fewer: it would plan anew each time, which takes longer than
+// one plan for all values for costlier than a new plan for each wherever there are fewer: it would plan anew each time, which takes longer than
 // the reading.
 function readInOneTrip(text: string): string {
   const inner = text

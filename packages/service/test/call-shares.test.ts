@@ -62,7 +62,7 @@ test('what other processes work for a request counts towards the budgets of its 
   ];
   for (const account of [attacker, shop]) neighbors.arrived(account);
   const told = (caller: TurnCaller, workedMs: number) =>
-    meter.run({ caller, isDear: false, wholeFor: 'budgets' }, async () => meter.tellWorked()?.(workedMs));
+    meter.run({ caller, isExpensive: false, wholeFor: 'budgets' }, async () => meter.tellWorked()?.(workedMs));
   await told(attacker, 49);
   expect(budgets.isOver(attacker)).toBe(false);
   await told(attacker, 51);

@@ -109,7 +109,7 @@ test('a call in one process with the gateway does not wait again: its request ha
   const { server, here, end, atWork } = await served();
   here.budgets.charge({ accountId: 'facct_1', testMode: false }, 500);
   const inProcess = client(CheckoutService, inProcessTransport(server), gateway);
-  const work = { caller: { accountId: 'facct_1', testMode: false }, isDear: true };
+  const work = { caller: { accountId: 'facct_1', testMode: false }, isExpensive: true };
   const list = here.meter.run(work, () => inProcess.listLetters({}, byKey('facct_1')));
   await waitUntil(() => atWork.length === 1);
   end();

@@ -3,6 +3,7 @@ import type { Scope } from '@eligo/postgres';
 import { EventSchema } from '@eligo/proto/events/v1/events';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { runDueOnClock } from '../src/actions/run-due-on-clock.ts';
 import { advanceTestClock, createTestClock } from '../src/actions/test-clocks.ts';
 import { nextStep } from '../src/domain/due-step.ts';
 import { subscriptionStates } from '../src/domain/subscription-states.ts';
@@ -88,6 +89,21 @@ describe('a test clock that is advanced', () => {
       '2026-06-01',
       '2026-06-15',
     ]);
+  });
+
+  it('bills nothing while checkout does not take its time, fails no job, and goes on then [D14.93]', async () => {
+    const clock = await newClock();
+    const { subscriptionId } = await sell(on, scope, { testClockId: clock });
+    const until = new Date('2026-05-01T00:00:00.000Z');
+    await on.test.admin('update billing.test_clocks set frozen_time = $2 where id = $1', [clock, until]);
+    const run = () => {
+      const { signal } = new AbortController();
+      return runDueOnClock(on.context, scope, clock, until, { signal, wait: false });
+    };
+    on.peers.refusesClocks = true;
+    expect([await run(), await paidPeriods(on, subscriptionId)]).toMatchObject(['stuck', { length: 1 }]);
+    on.peers.refusesClocks = false;
+    expect([await run(), await paidPeriods(on, subscriptionId)]).toMatchObject(['done', { length: 2 }]);
   });
 
   it('is not ready while the outcome of a charge is unknown, and the job goes on with it', async () => {

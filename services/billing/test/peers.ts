@@ -67,6 +67,7 @@ export class Peers {
   readonly taken: TakenCharge[] = [];
   /** The times of test clocks that checkout was told. */
   readonly clockTimes: Date[] = [];
+  refusesClocks = false;
   /** How often checkout was asked for a charge. */
   asked = 0;
   readonly #cards = new Map<string, { healthCard: boolean | null; behavior: CardBehavior }>();
@@ -263,6 +264,7 @@ export class Peers {
 
   readonly checkout: Context['checkout'] = {
     setTestClock: async ({ frozenTimeMs }: { frozenTimeMs: bigint }) => {
+      if (this.refusesClocks) throw new Error('checkout does not answer');
       this.clockTimes.push(new Date(Number(frozenTimeMs)));
       return {};
     },

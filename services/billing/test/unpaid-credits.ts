@@ -22,8 +22,8 @@ export function unpaidCreditTests(toolsOf: () => ChangeTools): void {
     expect(await pendingOf(id)).toEqual([-1_500, 3_000]);
     on.peers.behave(card, 'insufficient_funds');
     await update(id, { backupPaymentMethodId: null });
-    const dearer = on.peers.price({ unitAmountCents: 10_000 });
-    expect(await changeTo(id, dearer, 'always_invoice')).toMatchObject({ status: 'past_due' });
+    const costlier = on.peers.price({ unitAmountCents: 10_000 });
+    expect(await changeTo(id, costlier, 'always_invoice')).toMatchObject({ status: 'past_due' });
     const { invoice } = await read(id);
     expect([invoice.totalCents, await pendingOf(id)]).toEqual([3_500, []]);
     await voids(invoice.id);

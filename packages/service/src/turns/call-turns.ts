@@ -18,14 +18,14 @@ import type { TurnCaller } from './turn-caller.ts';
 export function callTurns(here: ProcessTurns = processTurns()): TakeTurn {
   const { neighbors, budgets, meter } = here;
   const small = new SharedRequests(neighbors, bounds, (caller) => budgets.isOver(caller));
-  const dear = new SharedRequests(neighbors, bounds, (caller) => budgets.isSpent(caller));
+  const expensive = new SharedRequests(neighbors, bounds, (caller) => budgets.isSpent(caller));
   return (method, call, isMeasured) => {
     const { from, caller } = call;
     if (caller.accountId === '' || meter.isRunning) return undefined;
     const account = turnCallerOf(call);
     const isHeld = from === 'gateway' && caller.keyId !== '';
-    const isDear = isHeld && (readsMuch(method) || neighbors.yields(account));
-    const work: MeteredWork = { caller: account, isDear, wholeFor: isMeasured ? 'caller' : undefined };
+    const isExpensive = isHeld && (readsMuch(method) || neighbors.yields(account));
+    const work: MeteredWork = { caller: account, isExpensive, wholeFor: isMeasured ? 'caller' : undefined };
     const run = <Result>(step: () => Result) => meter.run(work, step);
     const workedMs = isMeasured ? () => meter.workedMs(work) : undefined;
     // No client waits for a service's own work.
@@ -33,7 +33,7 @@ export function callTurns(here: ProcessTurns = processTurns()): TakeTurn {
       neighbors.saw(account);
       return { entered: undefined, run, workedMs };
     }
-    const entered = enterPresent(neighbors, account, isHeld ? (isDear ? dear : small) : open);
+    const entered = enterPresent(neighbors, account, isHeld ? (isExpensive ? expensive : small) : open);
     // An account does not count as waiting while its caller reads.
     const awaitsReader = () => {
       neighbors.left(account);

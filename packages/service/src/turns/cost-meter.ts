@@ -10,8 +10,8 @@ import { WorkElsewhere } from './work-elsewhere.ts';
 /** A request or call whose time is measured. */
 export interface MeteredWork {
   readonly caller: TurnCaller;
-  /** Its time is taken from the account's budget for dear work, too. */
-  isDear: boolean;
+  /** Its time is taken from the account's budget for expensive work, too. */
+  isExpensive: boolean;
   /** Who takes the cost of all of it, what other processes work for it included: nobody, this process' budgets, or the process that called. */
   readonly wholeFor?: 'budgets' | 'caller' | undefined;
   /** Measured, and not yet taken from a budget. */
@@ -83,7 +83,7 @@ export class CostMeter {
       return;
     }
     this.#elsewhere.note(workedMs);
-    this.#budgets.charge(work.caller, workedMs, work.isDear);
+    this.#budgets.charge(work.caller, workedMs, work.isExpensive);
   }
 
   #start(): void {
@@ -121,7 +121,7 @@ export class CostMeter {
     this.#owing = [];
     this.#owedMs = 0;
     for (const work of owing) {
-      this.#budgets.charge(work.caller, work.owedMs ?? 0, work.isDear, this.#factor);
+      this.#budgets.charge(work.caller, work.owedMs ?? 0, work.isExpensive, this.#factor);
       work.owedMs = undefined;
     }
   }

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Scope, withTx } from '@eligo/postgres';
 import { eachAtOnce } from '@eligo/service';
 import type { Context } from '../context.ts';
+import type { TestClock } from '../domain/test-clock.ts';
 import { dueOnClock, holdSubscription } from '../store/due-subscriptions.ts';
 import { holdUntil } from './hold-until.ts';
 import { mirrorTestClock } from './mirror-test-clock.ts';
@@ -34,11 +35,15 @@ export async function runDueOnClock(
     const due = await dueOnClock(context.database, scope, clockId, until, mostAtOnce);
     const first = due[0];
     if (first === undefined) return 'done';
-    if (first.dueAt.getTime() !== reached) {
-      const call = { caller: context.callerFor(scope), signal };
-      await mirrorTestClock(context, call, { id: clockId, frozenTime: first.dueAt });
-      reached = first.dueAt.getTime();
+    if (
+      first.dueAt.getTime() !== reached &&
+      !(await reach(context, scope, { id: clockId, frozenTime: first.dueAt }, signal))
+    ) {
+      if (!wait) return signal.aborted ? 'stopped' : 'stuck';
+      await pauseUnlessAborted(signal);
+      continue;
     }
+    reached = first.dueAt.getTime();
     const together = due.filter(({ dueAt }) => dueAt.getTime() === first.dueAt.getTime());
     const done = await runTogether(
       context,
@@ -50,6 +55,26 @@ export async function runDueOnClock(
     await pauseUnlessAborted(signal);
   }
   return 'stopped';
+}
+
+// Whether checkout has taken the time. It is asked again where it does not answer: one clock must not end the work for the others.
+async function reach(
+  context: Context,
+  scope: Scope,
+  clock: Pick<TestClock, 'id' | 'frozenTime'>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    await mirrorTestClock(context, { caller: context.callerFor(scope), signal }, clock);
+    return true;
+  } catch (error) {
+    if (!signal.aborted)
+      context.logger.warn(
+        { err: error, testClockId: clock.id },
+        'Checkout did not take the time of a test clock; will retry',
+      );
+    return false;
+  }
 }
 
 async function runTogether(context: Context, scope: Scope, ids: string[]): Promise<boolean> {

@@ -48,7 +48,7 @@ describe('10.00 off all items, and a change halfway through a period', () => {
       2_000,
     ],
     [
-      'one becomes dearer: the other has less of the discount',
+      'one becomes costlier: the other has less of the discount',
       [
         [ten, 1],
         [B, 1],
@@ -124,7 +124,7 @@ describe('a change of items moves no share', () => {
     [A, 1],
     [B, 1],
   ];
-  const dearer: Items = [
+  const costlier: Items = [
     [A, 1],
     [thirty, 1],
   ];
@@ -134,23 +134,23 @@ describe('a change of items moves no share', () => {
     ['of a coupon for the changed item alone', [amountOff(500, [B, thirty])]],
   ])('%s [D14.185, D14.295]', (_what, discounts) => {
     const before = sold(both, discounts);
-    const { prorations, subscription } = change(before, dearer, half, 'create_prorations');
+    const { prorations, subscription } = change(before, costlier, half, 'create_prorations');
     expect(prorations.map(({ subscriptionItemId }) => subscriptionItemId)).not.toContain(before.items[0]?.id);
     expect(subscription.items[0]).toEqual(before.items[0]);
   });
 
   it('with none; what a later change takes off is credited, and nothing is charged of it [D14.295]', () => {
-    const { subscription, prorations } = change(sold(both, [amountOff(1_000)]), dearer, half, 'none');
+    const { subscription, prorations } = change(sold(both, [amountOff(1_000)]), costlier, half, 'none');
     expect([prorations, invoiced(subscription)]).toEqual([[], [500, 500]]);
     const alone = change(subscription, [[A, 1]], half, 'create_prorations');
     expect(amounts(alone.prorations)).toEqual([-250, -250]);
-    const more = change(subscription, [...dearer, [price(6_000), 1]], half, 'create_prorations');
+    const more = change(subscription, [...costlier, [price(6_000), 1]], half, 'create_prorations');
     expect(more.prorations).toHaveLength(1);
   });
 
   it('of a change with none; a later one charges up to what the items then cost [D14.295]', () => {
     const { subscription } = change(sold(both, [amountOff(1_000)]), [[A, 1]], half, 'none');
-    const more = change(subscription, dearer, half, 'create_prorations');
+    const more = change(subscription, costlier, half, 'create_prorations');
     expect([amounts(more.prorations), invoiced(more.subscription)]).toEqual([
       [125, 1_125],
       [750, 2_250],
@@ -159,7 +159,7 @@ describe('a change of items moves no share', () => {
 
   it('of an item that was invoiced with another coupon as well: it costs no more than that', () => {
     const before = sold(both, [amountOff(600), amountOff(400, [], 'once')]);
-    const { subscription, prorations } = change(before, dearer, half, 'create_prorations');
+    const { subscription, prorations } = change(before, costlier, half, 'create_prorations');
     expect(invoiced(subscription)).toEqual([500, 2_550]);
     expect(amounts(prorations)).toEqual([-250, 1_275]);
   });
@@ -167,7 +167,7 @@ describe('a change of items moves no share', () => {
 
 describe('an item that was invoiced at more than its price before the change', () => {
   const off = [amountOff(1_000)];
-  const [dearer, cheaper] = [price(1_100), price(900)];
+  const [costlier, cheaper] = [price(1_100), price(900)];
   const of = (first: number, second: SoldPrice): Items => [
     [A, first],
     [second, 1],
@@ -193,7 +193,7 @@ describe('an item that was invoiced at more than its price before the change', (
 
   it.each([
     ['stays: nothing', price(1_000), [], 1_000],
-    ['shrinks: nothing', dearer, [], 1_000],
+    ['shrinks: nothing', costlier, [], 1_000],
     // 10.00 of 19.00 is 5.26 of the discount instead of 5.00.
     ['grows: a credit of that', cheaper, [-13], 974],
   ])('before its coupon was given, and its share %s [D14.116, D14.295]', (_what, second, shares, left) => {
@@ -204,7 +204,7 @@ describe('an item that was invoiced at more than its price before the change', (
   it('beside a one-time line of its session: a share that shrinks credits nothing [D14.295]', () => {
     const before = sold(of(1, B), off);
     const items = before.items.map((item) => ({ ...item, invoicedCents: cents(750) }));
-    expect(later({ ...before, items }, of(1, dearer))).toEqual({ shares: [], invoiced: 750 });
+    expect(later({ ...before, items }, of(1, costlier))).toEqual({ shares: [], invoiced: 750 });
   });
 
   it('costs more above what it was invoiced at, and no more than its share moved [D14.295]', () => {

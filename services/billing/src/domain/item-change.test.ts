@@ -118,8 +118,8 @@ describe('the two parts of an invoice', () => {
   it('leave nothing or what can be charged', () => {
     const changed = change(sold([[price(1_960), 1]]), [[price(0), 1]], start, 'create_prorations');
     expect(amounts(changed.prorations)).toEqual([-1_960]);
-    const dear = { ...changed.subscription, items: sold([[price(2_000), 1]]).items };
-    const renewed = renew(dear, [eligible], changed.prorations, end);
+    const expensive = { ...changed.subscription, items: sold([[price(2_000), 1]]).items };
+    const renewed = renew(expensive, [eligible], changed.prorations, end);
     expect(renewed.invoice).toMatchObject({ totalCents: 50, status: 'open' });
     expect(renewed.credits).toMatchObject([{ amountCents: 1_950 }]);
   });

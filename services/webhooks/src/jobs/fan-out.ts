@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isTransientFailure } from '@eligo/events';
 import type { Scope } from '@eligo/postgres';
 import { AccountTurns, type Job, PartlyFailed } from '@eligo/service';
 import { continueFanOuts, FanOutFailed, mostEventsTogether } from '../actions/continue-fan-outs.ts';
@@ -7,7 +8,7 @@ import { fanOutJob, fanOutTurns } from '../store/fan-outs.ts';
 
 /**
  * Plans deliveries of events that many endpoints want: one transaction for each account in turn, so that no account's endpoints keep the events of
- * another waiting. After each it pauses as long as it took: half of the time belongs to the statements of others.
+ * another waiting. After each it pauses as long as it took, and not for a lock that it waited for: half of the time belongs to the statements of others.
  */
 export function continueFanOut(context: Context, onFailure: (error: unknown) => void): Job {
   const failures = new Map<string, Failures>();
@@ -21,7 +22,8 @@ export function continueFanOut(context: Context, onFailure: (error: unknown) => 
     async (scope, { signal }) => {
       const startedMs = performance.now();
       const isMore = await planAround(context, scope, failures, noteFailure);
-      if (isMore) await sleep(performance.now() - startedMs, undefined, { signal }).catch(() => undefined);
+      const pauseMs = Math.min(longestPauseMs, performance.now() - startedMs);
+      if (isMore) await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
       return isMore;
     },
     async () => undefined,
@@ -66,8 +68,13 @@ async function planAround(
     });
   } catch (error) {
     const [failed, ...others] = error instanceof FanOutFailed ? error.eventIds : [];
-    // Nothing is known of what failed, or too much failed to plan around it: the account pauses.
-    if (failed === undefined || failures.passedOver.size >= mostPassedOver) throw error;
+    // No event is at fault, or too many are to plan around them: the account pauses.
+    if (
+      failed === undefined ||
+      isTransientFailure((error as Error).cause) ||
+      failures.passedOver.size >= mostPassedOver
+    )
+      throw error;
     if (others.length === 0) failures.passedOver.set(failed, performance.now() + passedOverMs);
     failures.alone = others.length === 0 ? 0 : mostEventsTogether;
     onFailure(error);
@@ -80,5 +87,6 @@ async function planAround(
 
 // Each plans for some 70 ms at most.
 const accountsInRun = 50;
+const longestPauseMs = 200;
 const mostPassedOver = 16;
 const passedOverMs = 60_000;

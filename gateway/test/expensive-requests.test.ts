@@ -1,6 +1,6 @@
 import { CostBudgets, CostMeter, isShortOfTime, Neighbors, SharedRequests } from '@eligo/service';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { DearRequests } from '../src/turns/dear-requests.ts';
+import { ExpensiveRequests } from '../src/turns/expensive-requests.ts';
 import { RequestTurns, type Turn, type TurnRoute } from '../src/turns/request-turns.ts';
 
 const account = (accountId: string, testMode = false) => ({ accountId, testMode });
@@ -18,7 +18,7 @@ function neighborhood(...seen: string[]) {
 }
 
 /** Enters, and says by `has` whether the turn has begun. */
-function entering(lane: Pick<DearRequests, 'enter'>, accountId: string, testMode = false) {
+function entering(lane: Pick<ExpensiveRequests, 'enter'>, accountId: string, testMode = false) {
   const state = { has: false, leave: (): void => undefined };
   const entered = lane.enter(account(accountId, testMode));
   const begun = Promise.resolve(entered).then((leave) => Object.assign(state, { has: true, leave }));
@@ -28,18 +28,18 @@ function entering(lane: Pick<DearRequests, 'enter'>, accountId: string, testMode
   return Object.assign(state, { begun });
 }
 
-describe('dear requests', () => {
+describe('expensive requests', () => {
   const { neighbors: alone } = neighborhood();
 
   test('run one at a time for an account, and beside those of other accounts [D14.139]', async () => {
-    const dear = new DearRequests(alone, { atOnce: 2 });
-    const first = await dear.enter(account('facct_1'));
+    const expensive = new ExpensiveRequests(alone, { atOnce: 2 });
+    const first = await expensive.enter(account('facct_1'));
     const order: string[] = [];
-    const second = Promise.resolve(dear.enter(account('facct_1'))).then((leave) => {
+    const second = Promise.resolve(expensive.enter(account('facct_1'))).then((leave) => {
       order.push('second of one');
       return leave;
     });
-    const other = await dear.enter(account('facct_2'));
+    const other = await expensive.enter(account('facct_2'));
     order.push('of another');
     other();
     first();
@@ -48,11 +48,11 @@ describe('dear requests', () => {
   });
 
   test('take turns by account, live mode before test mode [D14.139]', async () => {
-    const dear = new DearRequests(alone, { atOnce: 1 });
-    const running = await dear.enter(account('facct_0'));
+    const expensive = new ExpensiveRequests(alone, { atOnce: 1 });
+    const running = await expensive.enter(account('facct_0'));
     const order: string[] = [];
     const wait = (name: string, accountId: string, testMode = false) =>
-      Promise.resolve(dear.enter(account(accountId, testMode))).then((leave) => {
+      Promise.resolve(expensive.enter(account(accountId, testMode))).then((leave) => {
         order.push(name);
         leave();
       });
@@ -69,22 +69,22 @@ describe('dear requests', () => {
   });
 
   test('are refused where too many of the account wait, and after a bounded wait [D14.139]', async () => {
-    const dear = new DearRequests(alone, { atOnce: 1, waitingOfAccount: 1, longestWaitMs: 50 });
-    const running = await dear.enter(account('facct_1'));
-    const late = Promise.resolve(dear.enter(account('facct_1')));
+    const expensive = new ExpensiveRequests(alone, { atOnce: 1, waitingOfAccount: 1, longestWaitMs: 50 });
+    const running = await expensive.enter(account('facct_1'));
+    const late = Promise.resolve(expensive.enter(account('facct_1')));
     const refusal = expect.objectContaining({ code: 'rate_limited', retryAfterSeconds: 1 });
-    expect(() => dear.enter(account('facct_1'))).toThrow(refusal);
-    expect(() => dear.assertRoom(account('facct_1'))).toThrow(refusal);
+    expect(() => expensive.enter(account('facct_1'))).toThrow(refusal);
+    expect(() => expensive.assertRoom(account('facct_1'))).toThrow(refusal);
     await expect(late).rejects.toMatchObject({ code: 'service_unavailable', retryAfterSeconds: 1 });
     running();
-    expect(await dear.enter(account('facct_1'))).toBeTypeOf('function');
+    expect(await expensive.enter(account('facct_1'))).toBeTypeOf('function');
   });
 
   test('of an account take a tenth of the time while another account is short of it, in live mode as in test mode, and any otherwise [D14.247]', async () => {
     const { set, neighbors, budgets } = neighborhood('facct_1', 'facct_2');
-    const dear = new DearRequests(neighbors, {}, budgets);
+    const expensive = new ExpensiveRequests(neighbors, {}, budgets);
     const after = async (testMode: boolean, tookMs: number) => {
-      const turn = entering(dear, 'facct_1', testMode);
+      const turn = entering(expensive, 'facct_1', testMode);
       await turn.begun;
       set.nowMs += tookMs;
       budgets.charge(account('facct_1', testMode), tookMs);
@@ -94,8 +94,8 @@ describe('dear requests', () => {
     const waitMs = 1_500;
     for (const testMode of [false, true]) {
       await after(testMode, 200);
-      const next = entering(dear, 'facct_1', testMode);
-      const other = entering(dear, 'facct_2');
+      const next = entering(expensive, 'facct_1', testMode);
+      const other = entering(expensive, 'facct_2');
       expect([other.has, next.has]).toEqual([true, false]);
       other.leave();
       set.nowMs += waitMs - 1;
@@ -123,16 +123,16 @@ describe('dear requests', () => {
       neighbors.saw(account('facct_2'));
     }
     set.isBusy = false;
-    expect(entering(dear, 'facct_1').has).toBe(true);
+    expect(entering(expensive, 'facct_1').has).toBe(true);
   });
 
   test('wait no longer once the process has time for all [D14.242]', async () => {
     const { set, neighbors, budgets } = neighborhood('facct_1', 'facct_2');
-    const dear = new DearRequests(neighbors, {}, budgets);
-    const first = await dear.enter(account('facct_1'));
+    const expensive = new ExpensiveRequests(neighbors, {}, budgets);
+    const first = await expensive.enter(account('facct_1'));
     budgets.charge(account('facct_1'), 100);
     first();
-    const next = entering(dear, 'facct_1');
+    const next = entering(expensive, 'facct_1');
     expect(next.has).toBe(false);
     set.isBusy = false;
     await next.begun;
@@ -290,26 +290,26 @@ describe('the turn of a request', () => {
   const write = { id: 'checkout_sessions.confirm', method: 'POST', path: '/v1/checkout/sessions/{id}/confirm' };
   const begin = async (turns: RequestTurns, route: TurnRoute): Promise<Turn> => turns.begin(account('facct_1'), route);
 
-  test('is dear when the last answer on its route was large and another account is short of time [D14.242]', async () => {
+  test('is expensive when the last answer on its route was large and another account is short of time [D14.242]', async () => {
     const { set, here } = neighborhood('facct_2');
     const turns = new RequestTurns(here);
     const first = await begin(turns, read);
     first.answered(read, 20_000);
     first.end();
-    const dear = await begin(turns, read);
+    const expensive = await begin(turns, read);
     const next = { has: false };
     const waits = begin(turns, read).then((turn) => Object.assign(next, { has: true, turn }));
     expect((await begin(turns, write)).hasBody(100)).toBeUndefined();
     expect(next.has).toBe(false);
-    dear.answered(read, 100);
-    dear.end();
+    expensive.answered(read, 100);
+    expensive.end();
     (await waits).turn.end();
     set.isBusy = true;
     // The last answer was small.
     await Promise.all([begin(turns, read), begin(turns, read)]);
   });
 
-  test('is dear for a body over 8 kB, and refuses one that could not be worked on before it is read [D14.139]', async () => {
+  test('is expensive for a body over 8 kB, and refuses one that could not be worked on before it is read [D14.139]', async () => {
     const turns = new RequestTurns(neighborhood().here);
     const first = await begin(turns, write);
     expect(first.hasBody(8_192)).toBeUndefined();
@@ -324,12 +324,12 @@ describe('the turn of a request', () => {
     }
   });
 
-  test('does the dear work of a request once, whether or not the request is dear by itself [D14.139]', async () => {
+  test('does the expensive work of a request once, whether or not the request is expensive by itself [D14.139]', async () => {
     const turns = new RequestTurns(neighborhood('facct_2').here);
     const pdf = { id: 'invoices.get_document', method: 'GET', path: '/v1/invoices/{id}/document' };
     for (let count = 0; count < 2; count++) {
       const turn = await begin(turns, pdf);
-      expect(await turn.dear(async () => 'pdf')).toBe('pdf');
+      expect(await turn.expensive(async () => 'pdf')).toBe('pdf');
       turn.answered(pdf, 0);
       turn.end();
       turn.end();
@@ -346,17 +346,17 @@ test('a process is short of time when its loop works half of the time, and when 
   expect(isShortOfTime({ activeMs: 5, cpuMs: 1, utilization: 0.05 })).toBe(false);
 });
 
-test('measures the time of dear and other work, each by itself, and only while accounts are short of it [D14.247]', async () => {
+test('measures the time of expensive and other work, each by itself, and only while accounts are short of it [D14.247]', async () => {
   const { set, neighbors } = neighborhood('facct_1', 'facct_2');
   const charged = new Map<string, number>();
   const meter = new CostMeter(neighbors, {
-    charge: ({ accountId }, tookMs, isDear) => {
-      const name = `${accountId}${isDear === true ? ' dear' : ''}`;
+    charge: ({ accountId }, tookMs, isExpensive) => {
+      const name = `${accountId}${isExpensive === true ? ' expensive' : ''}`;
       charged.set(name, (charged.get(name) ?? 0) + tookMs);
     },
   });
-  const work = (accountId: string, isDear: boolean) =>
-    meter.run({ caller: account(accountId), isDear }, async () => {
+  const work = (accountId: string, isExpensive: boolean) =>
+    meter.run({ caller: account(accountId), isExpensive }, async () => {
       for (let step = 0; step < 5; step++) {
         await new Promise((resolve) => setImmediate(resolve));
         for (const untilMs = performance.now() + 4; performance.now() < untilMs; );
@@ -364,7 +364,7 @@ test('measures the time of dear and other work, each by itself, and only while a
     });
   await Promise.all([work('facct_1', true), work('facct_2', false)]);
   await vi.waitUntil(() => charged.size === 2);
-  expect(charged.get('facct_1 dear')).toBeGreaterThanOrEqual(18);
+  expect(charged.get('facct_1 expensive')).toBeGreaterThanOrEqual(18);
   expect(charged.get('facct_2')).toBeGreaterThanOrEqual(18);
 
   charged.clear();

@@ -7,8 +7,8 @@ import {
   WaitingLines,
 } from '@eligo/service';
 
-/** Bounds of dear requests. */
-export interface DearLimits extends WaitingLimits {
+/** Bounds of expensive requests. */
+export interface ExpensiveLimits extends WaitingLimits {
   /** At work over all accounts; of one account, one. */
   readonly atOnce: number;
 }
@@ -18,15 +18,15 @@ export interface DearLimits extends WaitingLimits {
  * a few milliseconds. An account has one of them at work, and accounts take turns, live mode before test mode. While its neighbors are short of time, none begins
  * while the account's budget is used up.
  */
-export class DearRequests {
-  readonly #limits: DearLimits;
+export class ExpensiveRequests {
+  readonly #limits: ExpensiveLimits;
   readonly #budgets: CostBudgets;
   readonly #atWork = new Set<string>();
   readonly #lines: WaitingLines;
 
   constructor(
     neighbors: Neighbors,
-    limits: Partial<DearLimits> = {},
+    limits: Partial<ExpensiveLimits> = {},
     budgets: CostBudgets = new CostBudgets(neighbors),
   ) {
     this.#limits = { ...defaultLimits, ...limits };
@@ -47,7 +47,7 @@ export class DearRequests {
     this.#lines.assertRoom(caller);
   }
 
-  /** Does work that is dear when it is the caller's turn. */
+  /** Does work that is expensive when it is the caller's turn. */
   async run<Done>(caller: TurnCaller, work: () => Promise<Done>): Promise<Done> {
     const leave = await this.enter(caller);
     try {
@@ -72,4 +72,4 @@ export class DearRequests {
 }
 
 // Eight carts of a hundred lines have their turns within the wait where no other account is short of time. By a share of a tenth, five of them do.
-const defaultLimits: DearLimits = { atOnce: 4, waitingOfAccount: 8, longestWaitMs: 10_000 };
+const defaultLimits: ExpensiveLimits = { atOnce: 4, waitingOfAccount: 8, longestWaitMs: 10_000 };
