@@ -1,7 +1,7 @@
 import type { SeededRecords } from '@eligo/gateway/probes';
 import type { Api } from '@eligo/testkit';
 import { type Json, record, text } from '../records.ts';
-import { make, newCard } from '../shop.ts';
+import { make, newCard, newCustomer } from '../shop.ts';
 
 /**
  * Records in the state that a route asks for, by the route's id: a hold to capture, an open invoice, a pending refund, a letter in review, a dispute that
@@ -18,8 +18,8 @@ export async function makeReadyRecords(
     const path = `/v1/test_helpers/checkout/sessions/${text(made, 'checkout_session_id')}/complete`;
     return make(api, path, 'checkout_session', { payment_method: card });
   }
-  const openSession = async () =>
-    text(await make(api, '/v1/checkout/sessions', 'checkout_session', cart), 'checkout_session_id');
+  const openSession = async (fields: Json = {}) =>
+    text(await make(api, '/v1/checkout/sessions', 'checkout_session', { ...cart, ...fields }), 'checkout_session_id');
   const hold = () => pay({ capture_method: 'manual' }, payment_method);
   const sessionOf = (paid: Json) => text(paid, 'checkout_session_id');
 
@@ -63,7 +63,8 @@ export async function makeReadyRecords(
     'checkout_sessions.cancel': [await openSession()],
     'checkout_sessions.expire': [await openSession()],
     'test_helpers.expire_checkout_session': [await openSession()],
-    'test_helpers.complete_checkout_session': [await openSession()],
+    // Of a customer whom no request deletes: a session takes no card once its customer is deleted.
+    'test_helpers.complete_checkout_session': [await openSession({ customer: await newCustomer(api) })],
     'checkout_sessions.capture': [sessionOf(await hold())],
     'checkout_sessions.preview_capture': [sessionOf(await hold())],
     'payment_intents.capture': [text(await hold(), 'payment_intent')],
