@@ -79,7 +79,7 @@ describe('a valid letter', () => {
     fixture.clock.set(start);
     const { customerId, product, letter } = await approved();
     const at = async (time: Date) =>
-      (await findValidLetters(fixture.database, fixture.scope, customerId, [product], time)).get(product);
+      (await findValidLetters(fixture.database, fixture.scope, customerId, [product], time)).get(product)?.id;
     const { decidedAt, validUntil } = letter as { decidedAt: Date; validUntil: Date };
     const before = (time: Date) => new Date(time.getTime() - 1);
     expect(await at(before(decidedAt))).toBeUndefined();
@@ -101,7 +101,7 @@ describe('a valid letter', () => {
       [letter.id, renewal, session.id, renewed, validityEnd(renewed)],
     );
     const at = async (time: Date) =>
-      (await findValidLetters(fixture.database, fixture.scope, customerId, [product], time)).get(product);
+      (await findValidLetters(fixture.database, fixture.scope, customerId, [product], time)).get(product)?.id;
     expect(await at(start)).toBe(letter.id);
     expect(await at(renewed)).toBe(renewal);
   });

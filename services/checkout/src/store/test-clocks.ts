@@ -73,8 +73,7 @@ const upsert = scoped<never>(
    on conflict (account_id, test_mode, id) do update
      set frozen_time = greatest(test_clocks.frozen_time, excluded.frozen_time),
          unsettled = coalesce(test_clocks.deleted_at, excluded.deleted_at) is null,
-         deleted_at = coalesce(test_clocks.deleted_at, excluded.deleted_at)
-     where test_clocks.frozen_time < excluded.frozen_time or (test_clocks.deleted_at is null and excluded.deleted_at is not null)`,
+         deleted_at = coalesce(test_clocks.deleted_at, excluded.deleted_at)`,
 );
 
 const selectSettled = unscoped<{ account_id: string; test_mode: boolean; id: string; frozen_time: Date }>(

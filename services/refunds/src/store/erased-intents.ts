@@ -65,11 +65,14 @@ const selectDisputes = scoped<{ id: string }>(
   `select id from refunds.disputes
    where account_id = $1 and test_mode = $2 and payment_intent_id = $3 and id > $4 order by id limit $5`,
 );
+// A payment has a dispute or two; of more, twenty say enough.
 const selectOpen = scoped<{ id: string; due_by: Date | null }>(
   'erased_intents.open_disputes',
-  `select id, due_by from refunds.disputes
-   where account_id = $1 and test_mode = $2 and payment_intent_id = any($3::text[])
-     and status in ('needs_response', 'warning_needs_response') order by id`,
+  `select d.id, d.due_by from unnest($3::text[]) as i (id) cross join lateral (
+     select id, due_by from refunds.disputes
+      where account_id = $1 and test_mode = $2 and payment_intent_id = i.id and status in ('needs_response', 'warning_needs_response')
+      order by id limit 20) d
+   order by d.id`,
 );
 const erase = scoped<never>(
   'erased_intents.erase',
