@@ -92,11 +92,10 @@ export class AccountTurns {
     }
     // The others have their turns.
     if (isMoreInRound || last !== undefined) return true;
-    // What failed is still due: it must not be tried again and again without a pause, also where a commit wakes the job meanwhile. They are in the order of their ends.
-    const [firstEndsMs = 0] = this.#paused.values();
-    const pauseMs = Math.max(1, firstEndsMs - performance.now());
+    // What failed is still due: it must not be tried again and again without a pause. The time until the next run is one.
+    this.#paused.clear();
     const dueInMs = (await this.#nextInMs()) ?? 0;
-    return { dueInMs: dueInMs > 0 ? Math.min(dueInMs, pauseMs) : pauseMs };
+    return { dueInMs: dueInMs > 0 ? dueInMs : failedPauseMs };
   }
 
   #endPauses(): void {
