@@ -38,8 +38,7 @@ async function provideNatsServer(): Promise<void> {
 /**
  * The server does not wait for the disk. Every commit still writes its log to the operating system before it answers, so killing the server loses
  * nothing; only a crash of the machine would, and the data is removed after the run. The memory is for tests that fill tables with 100,000 rows: sorts
- * for an index stay in it, as does most of a table. Workers beside a sort would only take a processor from the other test, and so would a vacuum that looks
- * through each of some thirty databases every few seconds.
+ * for an index stay in it, as does most of a table. Workers beside a sort would only take a processor from the other test.
  */
 const settings = {
   fsync: 'off',
@@ -47,7 +46,6 @@ const settings = {
   shared_buffers: '512MB',
   maintenance_work_mem: '256MB',
   max_parallel_maintenance_workers: '0',
-  autovacuum_naptime: '1min',
 };
 
 async function startServers(): Promise<() => Promise<void>> {
