@@ -99,19 +99,15 @@ async function readRefunded(
   }
   const [takenBack, kept] = await Promise.all([
     readTakenBack(context, scope, [invoice]),
-    refund === 'prorated' ? readKeptShare(context, scope, subscription) : nothingTakenBack,
+    refund === 'prorated' ? readKeptShare(context, scope, subscription, tooManyInvoices) : nothingTakenBack,
   ]);
-  if (kept === undefined) throw tooManyInvoices();
   return { takenBack, kept, subscription };
 }
 
-function tooManyInvoices(): Failure {
-  return Failure.invalid(
-    ['body', 'subscription', 'refund'],
-    'value_error',
-    'This period has too many invoices for a prorated refund. Send custom with an amount',
-  );
-}
+const tooManyInvoices = {
+  loc: ['body', 'subscription', 'refund'],
+  text: 'This period has too many invoices for a prorated refund. Send custom with an amount',
+};
 
 /** The refund of a cancellation, a command for each card that has paid, in proportion to what is left of its payment. The first card's has the operation id of the whole. */
 async function requestRefund(

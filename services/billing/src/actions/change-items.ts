@@ -5,7 +5,7 @@ import { cents, sumCents } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { changeItems, invoiceOfChange, type PricedItems } from '../domain/item-change.ts';
 import { type AskedItem, matchItems } from '../domain/item-match.ts';
-import { type KeptShare, nothingTakenBack } from '../domain/kept-share.ts';
+import { nothingTakenBack } from '../domain/kept-share.ts';
 import { refuseTooLarge } from '../domain/opened-subscription.ts';
 import { duePending, isTooMuch } from '../domain/proration.ts';
 import type { Subscription } from '../domain/subscription.ts';
@@ -46,7 +46,7 @@ export async function priceItems(
     eligibilityAt(context, call.scope, known, at),
     known.status === 'trialing' || known.prorationBehavior === 'none'
       ? nothingTakenBack
-      : keptShareOf(context, call.scope, known),
+      : readKeptShare(context, call.scope, known, tooManyInvoices),
   ]);
   const decisionOf = (id: string) => {
     const decision = before[known.items.findIndex((item) => item.id === id)];
@@ -94,15 +94,10 @@ export async function applyItems(
   return invoiced.subscription;
 }
 
-async function keptShareOf(context: Context, scope: Scope, known: Subscription): Promise<KeptShare> {
-  const kept = await readKeptShare(context, scope, known);
-  if (kept !== undefined) return kept;
-  throw Failure.invalid(
-    ['body', 'subscription', 'proration_behavior'],
-    'value_error',
-    'This period has too many invoices. Send none, or wait for the next renewal',
-  );
-}
+const tooManyInvoices = {
+  loc: ['body', 'subscription', 'proration_behavior'],
+  text: 'This period has too many invoices. Send none, or wait for the next renewal',
+};
 
 function tooManyPending(): Failure {
   return Failure.invalid(

@@ -1,8 +1,7 @@
 import { Failure } from '@eligo/failures';
-import type { Scope } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
 import type { Context } from '../context.ts';
-import { type KeptShare, nothingKept } from '../domain/kept-share.ts';
+import { nothingKept } from '../domain/kept-share.ts';
 import { overlapsPaidPeriod, pauseSubscription, resumeSubscription } from '../domain/pause.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { insertProrations, pendingProrations } from '../store/prorations.ts';
@@ -33,7 +32,7 @@ export async function resume(context: Context, call: Call, id: string, keepsAnch
   const [isThere, decisions, kept] = await Promise.all([
     isCustomerThere(context, scope, known.customerId),
     eligibilityAt(context, scope, known, at),
-    overlapsPaidPeriod(known, keepsAnchor, at) ? keptShareOf(context, scope, known) : nothingKept,
+    overlapsPaidPeriod(known, keepsAnchor, at) ? readKeptShare(context, scope, known, tooManyInvoices) : nothingKept,
   ]);
   if (!isThere) throw new Failure('subscription_not_resumable');
   return changeUnderLock(context, call, id, async (tx, before, now) => {
@@ -47,12 +46,7 @@ export async function resume(context: Context, call: Call, id: string, keepsAnch
   });
 }
 
-async function keptShareOf(context: Context, scope: Scope, known: Subscription): Promise<KeptShare> {
-  const kept = await readKeptShare(context, scope, known);
-  if (kept !== undefined) return kept;
-  throw Failure.invalid(
-    ['body', 'billing_cycle_anchor'],
-    'value_error',
-    'This period has too many invoices. Send unchanged, or wait until it is over',
-  );
-}
+const tooManyInvoices = {
+  loc: ['body', 'billing_cycle_anchor'],
+  text: 'This period has too many invoices. Send unchanged, or wait until it is over',
+};

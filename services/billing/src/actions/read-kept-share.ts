@@ -1,3 +1,4 @@
+import { Failure } from '@eligo/failures';
 import type { Scope } from '@eligo/postgres';
 import { eachAtOnce } from '@eligo/service';
 import { cents, centsFromInt64, sumCents } from '@eligo/values';
@@ -9,17 +10,19 @@ import { readTakenBack } from './read-taken-back.ts';
 
 /**
  * What was paid for the present period of a subscription, also with credits of earlier ones, and what checkout says was refunded or disputed of it. What a session sold
- * once counts in neither. A dispute counts while it is open or lost. Undefined for a period of so many invoices that not all are looked at.
+ * once counts in neither. A dispute counts while it is open or lost. Throws a 422 for a period of so many invoices that not all are looked at: `tooMany` is the field that asks for it, and
+ * what the caller can do.
  */
 export async function readKeptShare(
   context: Context,
   scope: Scope,
   { id, currentPeriodStart }: Subscription,
-): Promise<KeptShare | undefined> {
+  tooMany: { readonly loc: readonly string[]; readonly text: string },
+): Promise<KeptShare> {
   const { database } = context;
   const since = currentPeriodStart;
   const { invoices, firstId, mayBeMore } = await paidInvoicesSince(database, scope, id, since);
-  if (mayBeMore) return undefined;
+  if (mayBeMore) throw Failure.invalid(tooMany.loc, 'value_error', tooMany.text);
   const own = invoices.filter(({ checkoutSessionId }) => checkoutSessionId === null);
   const whole = own.filter(({ isPaid }) => isPaid).map((one) => one.id);
   const [takenBack, creditCents] = await Promise.all([
