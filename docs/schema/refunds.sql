@@ -137,7 +137,7 @@ CREATE INDEX disputes_by_session ON refunds.disputes USING btree (account_id, te
 CREATE INDEX disputes_due ON refunds.disputes USING btree (next_check_at) WHERE (next_check_at IS NOT NULL);
 CREATE INDEX disputes_listed ON refunds.disputes USING btree (account_id, test_mode, id) WHERE (charge_id IS NOT NULL);
 CREATE UNIQUE INDEX one_dispute_for_each_of_the_processor ON refunds.disputes USING btree (account_id, test_mode, processor, processor_dispute_id);
-CREATE TRIGGER drop_erased_evidence BEFORE INSERT OR UPDATE ON refunds.disputes FOR EACH ROW WHEN (((new.evidence <> '{}'::jsonb) AND (new.payment_intent_id IS NOT NULL))) EXECUTE FUNCTION drop_erased_evidence();
+CREATE TRIGGER drop_erased_evidence BEFORE INSERT OR UPDATE OF evidence, payment_intent_id ON refunds.disputes FOR EACH ROW WHEN (((new.evidence <> '{}'::jsonb) AND (new.payment_intent_id IS NOT NULL))) EXECUTE FUNCTION drop_erased_evidence();
 CREATE TRIGGER guard_dispute BEFORE INSERT OR UPDATE ON refunds.disputes FOR EACH ROW EXECUTE FUNCTION guard_dispute();
 grant insert, select, update on disputes to eligo_refunds;
 grant select on disputes to eligo_finder;

@@ -1,5 +1,5 @@
 import { type Scope, scoped, withTx } from '@eligo/postgres';
-import { waitUntil } from '@eligo/testkit';
+import { untilLockWait } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { describe, expect, it } from 'vitest';
 import { eraseDisputes } from '../src/actions/erase-disputes.ts';
@@ -28,16 +28,7 @@ export function erasedDisputeTests(
   const update = ({ scope, disputeId: id }: Disputed, evidence: Record<string, string>) =>
     using().refunds.updateDispute({ id, evidence, metadata: { a: 'b' }, replaceMetadata: true }, using().as(scope));
 
-  const waitsForLock = (what: string) =>
-    waitUntil(
-      async () =>
-        (
-          await using().admin(
-            "select 1 from pg_stat_activity where wait_event_type = 'Lock' and wait_event = 'advisory' and datname = current_database()",
-          )
-        ).length > 0,
-      { what },
-    );
+  const waitsForLock = (what: string) => untilLockWait(using().admin, what, { event: 'advisory' });
 
   describe('the evidence of a dispute whose customer is erased', () => {
     it('is gone with what waits for its upload, and tells the files that no other customer’s dispute has [D14.326]', async () => {

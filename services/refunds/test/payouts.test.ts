@@ -1,5 +1,5 @@
 import { type Scope, scoped, withTx } from '@eligo/postgres';
-import { waitUntil } from '@eligo/testkit';
+import { untilLockWait, waitUntil } from '@eligo/testkit';
 import { cents, newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { lookAtPayout } from '../src/actions/look-at-payout.ts';
@@ -64,17 +64,7 @@ async function holdFirst(scope: Scope): Promise<() => Promise<void>> {
 }
 
 /** Waits until a statement with this text waits for a lock. */
-const untilBlocked = (statement: string, what: string) =>
-  waitUntil(
-    async () =>
-      (
-        await on.admin(
-          `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database() and query ~ $1`,
-          [statement],
-        )
-      ).length > 0,
-    { what },
-  );
+const untilBlocked = (statement: string, what: string) => untilLockWait(on.admin, what, { pattern: statement });
 
 /** A payout of which nothing is noted, and a look at it. */
 async function unnotedPayout(scope: Scope) {

@@ -8,8 +8,8 @@ export interface ErasedDisputes {
 }
 
 /**
- * Erases what partners told the bank of a person in the disputes of these payment intents. Amounts, reasons and states stay: the books need them. `database` is
- * open as a role that row-level security does not bind. Safe to repeat: it answers the same files again.
+ * Erases the evidence that partners gave about a person in the disputes of these payment intents. Amounts, reasons and states stay: the books need them. `database` is
+ * open as a role that row-level security does not bind. Safe to repeat: it returns the same files again.
  */
 export async function eraseDisputes(
   database: Database,
@@ -23,8 +23,9 @@ export async function eraseDisputes(
   for (const intentId of paymentIntentIds) {
     for (let after = ''; ; ) {
       const ids = await disputesOfIntent(database, scope, intentId, after, disputesOfPage);
-      if (ids.length > 0) disputes += await withTx(database, scope, (tx) => eraseDisputesOf(tx, scope, ids));
-      for (const id of ids.length > 0 ? await filesOfErased(database, scope, ids) : []) fileIds.add(id);
+      if (ids.length === 0) break;
+      disputes += await withTx(database, scope, (tx) => eraseDisputesOf(tx, scope, ids));
+      for (const id of await filesOfErased(database, scope, ids)) fileIds.add(id);
       if (ids.length < disputesOfPage) break;
       after = ids.at(-1) ?? '';
     }

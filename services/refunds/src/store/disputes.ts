@@ -26,7 +26,7 @@ export async function claimDispute(
 }
 
 /**
- * Stores what a look found, and answers what is stored: without the evidence if the customer is erased. Undefined, and stores nothing, if a later look was begun. `pauseMs` is
+ * Stores what a look found, and returns what is stored: without the evidence if the customer is erased. Returns undefined and stores nothing if a later look began. `pauseMs` is
  * until the next look.
  */
 export async function saveDispute(

@@ -34,7 +34,7 @@ export async function disputesOfIntent(
 }
 
 /**
- * Erases the evidence and the metadata of these disputes, and the content of files that waits for its upload; answers how many had some. Their intents are
+ * Erases the evidence and the metadata of these disputes, and the content of files that waits for its upload; returns how many had any. Their intents are
  * marked.
  */
 export async function eraseDisputesOf(tx: Tx, scope: Scope, disputeIds: readonly string[]): Promise<number> {
@@ -65,7 +65,7 @@ const selectDisputes = scoped<{ id: string }>(
   `select id from refunds.disputes
    where account_id = $1 and test_mode = $2 and payment_intent_id = $3 and id > $4 order by id limit $5`,
 );
-// A payment has a dispute or two; of more, twenty say enough.
+// A payment has a dispute or two; the list stops at twenty.
 const selectOpen = scoped<{ id: string; due_by: Date | null }>(
   'erased_intents.open_disputes',
   `select d.id, d.due_by from unnest($3::text[]) as i (id) cross join lateral (
