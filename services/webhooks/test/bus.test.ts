@@ -9,7 +9,7 @@ import {
 } from '@eligo/events';
 import { type Database, type Scope, withTx } from '@eligo/postgres';
 import { PartlyFailed } from '@eligo/service';
-import { type TestDatabase, type TestNats, testDatabase, testNats, waitUntil } from '@eligo/testkit';
+import { type TestDatabase, type TestNats, testDatabase, testNats, untilLockWait, waitUntil } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -20,7 +20,7 @@ import { publicEvents } from '../src/consumers/public-events.ts';
 import type { Sender } from '../src/context.ts';
 import { mostPlanned } from '../src/domain/delivery.ts';
 import { continueFanOut } from '../src/jobs/fan-out.ts';
-import { planDeliveries as planRetry } from '../src/store/deliveries.ts';
+import { insertWaitingDeliveries } from '../src/store/deliveries.ts';
 import { fanOutLagSeconds } from '../src/store/fan-outs.ts';
 import {
   asleep,
@@ -122,7 +122,7 @@ describe('an account with a thousand endpoints', () => {
     expect(await rowsOf(on, 'deliveries', scope)).toEqual([]);
 
     await continueAsleep(scope);
-    // One that its account asks for again meanwhile is planned as a whole, and by nobody else.
+    // One that its account asks for again meanwhile is planned as a whole, and by no job.
     const [, second] = events;
     if (second === undefined) throw new Error('an event is missing');
     await retryEvent({ ...on.webhooks, sender: asleep }, scope, second.eventId);
@@ -155,13 +155,19 @@ describe('an account with a thousand endpoints', () => {
     const [begun, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const retry = withTx(on.database, scope, async (tx) => {
       const planned = { deliveryId: newId('delivery'), webhookId: `fwh_${'1'.padStart(26, '0')}` };
-      await planRetry(tx, scope, { eventId: first.eventId, eventType: first.type }, [planned], new Date());
+      await insertWaitingDeliveries(
+        tx,
+        scope,
+        { eventId: first.eventId, eventType: first.type },
+        [planned],
+        new Date(),
+      );
       begun.resolve();
       await end.promise;
     });
     await begun.promise;
     const going = continueFanOuts({ ...on.webhooks, sender }, scope);
-    await waitUntil(async () => (await on.admin('select 1 from pg_locks where not granted')).length > 0);
+    await untilLockWait(on.admin, 'the plan behind the retry');
     end.resolve();
     await Promise.all([retry, going]);
     expect(await rowsOf(on, 'deliveries', scope)).toHaveLength(60 * 17);

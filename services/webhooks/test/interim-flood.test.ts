@@ -18,18 +18,20 @@ const server = require('node:net').createServer((socket) => {
 server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));
 `;
 
-const floods: [string, Outcome['kind'], { head: string; part: string; parts: number }][] = [
-  ['interim responses', 'no_answer', { head: '', part: 'HTTP/1.1 103 Early Hints\r\n\r\n', parts: 2_000 }],
+// The bound of milliseconds stands last; without the bounds of the code it is 50 and more.
+const floods: [string, Outcome['kind'], { head: string; part: string; parts: number }, number][] = [
+  ['interim responses', 'no_answer', { head: '', part: 'HTTP/1.1 103 Early Hints\r\n\r\n', parts: 2_000 }, 20],
   [
     'chunks of one byte',
     'answered',
     { head: 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n', part: '1\r\na\r\n', parts: 10_000 },
+    30,
   ],
 ];
 
 it.each(floods)(
   'an attempt against a flood of %s takes little processor time, so that deliveries need no process of their own [D14.134, D14.316]',
-  async (_flood, outcome, workerData) => {
+  async (_flood, outcome, workerData, mostMs) => {
     const worker = new Worker(receiver, { eval: true, workerData });
     onTestFinished(() => void worker.terminate());
     const port = await new Promise<number>((resolve) => worker.once('message', resolve));
@@ -54,8 +56,7 @@ it.each(floods)(
     const { user, system } = process.threadCpuUsage(before);
     const msEach = (user + system) / 1_000 / attempts;
     console.log(`an attempt against a flood took ${msEach.toFixed(2)} ms`);
-    // Without the bounds it is 50 ms and more.
-    expect(msEach).toBeLessThan(30);
+    expect(msEach).toBeLessThan(mostMs);
   },
   60_000,
 );

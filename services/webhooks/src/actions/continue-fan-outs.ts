@@ -25,7 +25,7 @@ export interface FanOutPart {
   readonly mostEvents: number;
 }
 
-/** As many as the consumer takes together. */
+/** As many as a consumer takes together (`largestBatch` in packages/events). */
 export const mostEventsTogether = 64;
 
 /**
@@ -57,11 +57,10 @@ export async function continueFanOuts(
     const last = subscribers.length === mostPlanned ? subscribers.at(-1)?.webhookId : undefined;
     const alike = fanOuts.filter(({ eventType }) => types.includes(eventType));
     eventIds = last === undefined ? thatFit(alike, subscribers) : [oldest.eventId];
-    const webhookIds = subscribers.map(({ webhookId }) => webhookId);
     const [events, already] = await Promise.all([
       findEvents(tx, scope, eventIds),
       // A process of the release before does not end a fan-out when its account asks for the event again.
-      plannedAlready(tx, scope, eventIds, webhookIds),
+      plannedAlready(tx, scope, eventIds, oldest.plannedThrough),
     ]);
     const known = new Set(already.map((one) => `${one.eventId} ${one.webhookId}`));
     const isPlanned = (eventId: string, webhookId: string) => known.has(`${eventId} ${webhookId}`);
@@ -78,17 +77,17 @@ export async function continueFanOuts(
 }
 
 // The first ones, as far as they are planned for the same endpoints.
-function sameProgress(fanOuts: readonly FanOut[]): FanOut[] {
+function sameProgress(fanOuts: readonly FanOut[]): readonly FanOut[] {
   const other = fanOuts.findIndex(({ plannedThrough }) => plannedThrough !== fanOuts[0]?.plannedThrough);
-  return other === -1 ? [...fanOuts] : fanOuts.slice(0, other);
+  return other === -1 ? fanOuts : fanOuts.slice(0, other);
 }
 
-// The first one, and those after it as far as there is room for their deliveries.
+// The first ones, as far as there is room for their deliveries. There is for the first: fewer endpoints than `mostPlanned` want it.
 function thatFit(fanOuts: readonly FanOut[], subscribers: readonly Subscriber[]): string[] {
   let room = mostPlanned;
   const beyond = fanOuts.findIndex(({ eventType }) => {
     room -= subscribers.filter((one) => wants(one, eventType)).length;
     return room < 0;
   });
-  return (beyond === -1 ? fanOuts : fanOuts.slice(0, Math.max(1, beyond))).map(({ eventId }) => eventId);
+  return (beyond === -1 ? fanOuts : fanOuts.slice(0, beyond)).map(({ eventId }) => eventId);
 }

@@ -5,7 +5,7 @@ import { type DeliveryInHand, inlineBodyBytes } from '../domain/delivery.ts';
 import type { StoredEvent } from '../domain/stored-event.ts';
 import { insertDeliveries, type PlannedDelivery, type Subscriber, wants } from '../store/subscribers.ts';
 
-/** In whose name this process takes lanes. */
+/** The owner and the lease with which this process takes lanes. */
 export function claimantOf({ sender }: Context, at: Date): { owner: string; at: Date; leaseMs: number } {
   return { owner: sender.owner, at, leaseMs: sender.leaseMs };
 }

@@ -3,7 +3,7 @@ import { afterCommit, type Scope, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { eventRetentionMs, type StoredEvent } from '../domain/stored-event.ts';
-import { planDeliveries, restartDeliveries } from '../store/deliveries.ts';
+import { insertWaitingDeliveries, restartDeliveries } from '../store/deliveries.ts';
 import { letRetryThrough, subscribedEndpointIds } from '../store/endpoints.ts';
 import { findEvent } from '../store/events.ts';
 import { endFanOuts } from '../store/fan-outs.ts';
@@ -26,7 +26,7 @@ export function retryEvent(context: Context, scope: Scope, eventId: string): Pro
     const planned = webhookIds.map((webhookId) => ({ deliveryId: newId('delivery'), webhookId }));
     await letRetryThrough(tx, scope, webhookIds, now);
     await restartDeliveries(tx, scope, eventId, webhookIds, now);
-    await planDeliveries(tx, scope, event, planned, now);
+    await insertWaitingDeliveries(tx, scope, event, planned, now);
     afterCommit(tx, () => context.sender.wake(scope, webhookIds));
     return event;
   });

@@ -8,12 +8,12 @@ import type { Context } from '../context.ts';
 import type { Delivery } from '../domain/delivery.ts';
 import type { NewEvent } from '../domain/stored-event.ts';
 import { endpointMessage } from '../messages/records.ts';
-import { findDelivery, planDeliveries, restartDeliveries } from '../store/deliveries.ts';
+import { findDelivery, insertWaitingDeliveries, restartDeliveries } from '../store/deliveries.ts';
 import { letRetryThrough, lockEndpoint } from '../store/endpoints.ts';
 import { insertEvents } from '../store/events.ts';
 
 /**
- * Sends a `webhook.test` event to one endpoint, whatever types it wants, through the machine that sends every other. It goes before what waits, and an
+ * Sends a `webhook.test` event to one endpoint, whatever types it wants, through the machine that sends every other. It goes before waiting deliveries, and an
  * endpoint that has been failing is tried at once.
  */
 export function testEndpoint(context: Context, scope: Scope, webhookId: string, requestId: string): Promise<Delivery> {
@@ -46,7 +46,7 @@ export function testEndpoint(context: Context, scope: Scope, webhookId: string, 
     await insertEvents(tx, scope, [stored]);
     const { eventId, type: eventType } = event;
     await letRetryThrough(tx, scope, [webhookId], now);
-    await planDeliveries(tx, scope, { eventId, eventType }, [{ deliveryId, webhookId }], now);
+    await insertWaitingDeliveries(tx, scope, { eventId, eventType }, [{ deliveryId, webhookId }], now);
     await restartDeliveries(tx, scope, eventId, [webhookId], now);
     const delivery = await findDelivery(tx, scope, webhookId, deliveryId);
     if (delivery === undefined) throw new Error('A planned delivery is missing');

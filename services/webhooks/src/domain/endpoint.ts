@@ -12,7 +12,7 @@ export interface Endpoint {
   readonly createdAt: Date;
 }
 
-/** Endpoints of an account in a mode: a retry of an event is planned for all that want it in one transaction, which plans no more than `mostPlanned`. */
+/** Endpoints of an account in a mode. A retry plans an event for all that want it in one transaction, so this stays below `mostPlanned`; requests that create endpoints at once can pass it by a few. */
 export const mostEndpoints = 1_000;
 
 /** The URL of a request, checked and as it is stored; a refusal is a 422 at the field. */

@@ -5,10 +5,12 @@ import { AccountTurns, type Job, PartlyFailed } from '@eligo/service';
 import { continueFanOuts, FanOutFailed, mostEventsTogether } from '../actions/continue-fan-outs.ts';
 import type { Context } from '../context.ts';
 import { fanOutJob, fanOutTurns } from '../store/fan-outs.ts';
+import { scopeKey } from './delivery/lanes.ts';
 
 /**
  * Plans deliveries of events that many endpoints want: one transaction for each account in turn, so that no account's endpoints keep the events of
- * another waiting. After each it pauses as long as it took, and not for a lock that it waited for: half of the time belongs to the statements of others.
+ * another waiting. After each turn it pauses for as long as the turn took, at most 200 ms: half of the time belongs to the statements of others. A turn that waited for a lock is not
+ * followed by a pause as long.
  */
 export function continueFanOut(context: Context, onFailure: (error: unknown) => void): Job {
   const failures = new Map<string, Failures>();
@@ -34,6 +36,7 @@ export function continueFanOut(context: Context, onFailure: (error: unknown) => 
     everyMs: 10_000,
     async run(signal) {
       hasFailed = false;
+      forgetEnded(failures);
       const next = await turns.run(signal, noteFailure);
       return hasFailed ? new PartlyFailed(next) : next;
     },
@@ -48,6 +51,13 @@ interface Failures {
   alone: number;
 }
 
+// An account whose last fan-out another process has ended has no turn that would.
+function forgetEnded(byAccount: Map<string, Failures>): void {
+  const nowMs = performance.now();
+  for (const [key, { alone, passedOver }] of byAccount)
+    if (alone === 0 && [...passedOver.values()].every((untilMs) => untilMs <= nowMs)) byAccount.delete(key);
+}
+
 // Plans around events that fail: an event that failed alone is passed over for a minute.
 async function planAround(
   context: Context,
@@ -55,7 +65,7 @@ async function planAround(
   byAccount: Map<string, Failures>,
   onFailure: (error: unknown) => void,
 ): Promise<boolean> {
-  const key = `${scope.accountId} ${scope.testMode}`;
+  const key = scopeKey(scope);
   const failures = byAccount.get(key) ?? { passedOver: new Map<string, number>(), alone: 0 };
   const nowMs = performance.now();
   for (const [eventId, untilMs] of failures.passedOver) if (untilMs <= nowMs) failures.passedOver.delete(eventId);

@@ -2,7 +2,7 @@ import { type Db, type Page, readPage, type Scope, scoped, type Tx } from '@elig
 import { type AttemptResult, type Delivery, isSuccess } from '../domain/delivery.ts';
 
 /** Has the delivery of one event to these endpoints wait, due at once; those that have it already are left alone. */
-export async function planDeliveries(
+export async function insertWaitingDeliveries(
   tx: Tx,
   scope: Scope,
   event: { eventId: string; eventType: string },
@@ -15,14 +15,14 @@ export async function planDeliveries(
   await tx.execute(insert, scope, [ids, endpoints, event.eventId, event.eventType, at]);
 }
 
-/** Which of these events have a delivery to which of these endpoints already. */
+/** The deliveries of these events to endpoints after one, by id, that are there already. */
 export async function plannedAlready(
   tx: Tx,
   scope: Scope,
   eventIds: readonly string[],
-  webhookIds: readonly string[],
+  after: string,
 ): Promise<{ eventId: string; webhookId: string }[]> {
-  const rows = await tx.rows(selectPlanned, scope, [eventIds, webhookIds]);
+  const rows = await tx.rows(selectPlanned, scope, [eventIds, after]);
   return rows.map((row) => ({ eventId: row.event_id, webhookId: row.endpoint_id }));
 }
 
@@ -159,12 +159,9 @@ const insert = scoped(
 );
 const selectPlanned = scoped<{ event_id: string; endpoint_id: string }>(
   'deliveries.planned_already',
-  `select d.event_id, d.endpoint_id
-     from unnest((select $3::text[])) as e (id)
-    cross join unnest((select $4::text[])) as p (id)
-    cross join lateral (
-      select d.event_id, d.endpoint_id from webhooks.deliveries d
-       where ${here('d')} and d.event_id = e.id and d.endpoint_id = p.id offset 0) d`,
+  `select d.event_id, d.endpoint_id from unnest((select $3::text[])) as e (id) cross join lateral (
+     select d.event_id, d.endpoint_id from webhooks.deliveries d
+      where ${here('d')} and d.event_id = e.id and d.endpoint_id > $4 offset 0) d`,
 );
 const restart = scoped(
   'deliveries.restart',

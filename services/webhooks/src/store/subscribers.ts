@@ -64,7 +64,7 @@ export async function lockSubscribers(
 }
 
 /**
- * Plans deliveries of events, and takes these lanes for those that are handed over. Gives the ids of those that it left out, because the event has a
+ * Plans deliveries of events, and takes these lanes for those that are handed over. Returns the ids of those that it skipped, because the event has a
  * delivery to the endpoint already: a retry by a process of the release before may have planned it just now.
  */
 export async function insertDeliveries(

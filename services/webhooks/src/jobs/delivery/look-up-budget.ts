@@ -34,7 +34,7 @@ export class LookUpBudget {
   }
 
   /**
-   * Runs a look-up in its turn; rejects with `LookUpRefused` if that does not come. A name that was found before is trusted: the account's other names
+   * Runs a look-up in its turn; rejects with `LookUpRefused` if its turn does not come in time. A name that was found before is trusted: the account's other names
    * do not slow it down.
    */
   async run<Answer>(webhookId: string, isTrusted: boolean, lookUp: () => Promise<Answer>): Promise<Answer> {

@@ -19,7 +19,7 @@ export class NameNotResolved extends Error {
   }
 }
 
-/** A name was not looked up, because its account asks for too many. It says nothing of the name. */
+/** A name was not looked up, because its account asks for too many. The name itself may resolve. */
 export class LookUpRefused extends NameNotResolved {}
 
 /** Where names are looked up; tests give servers and a file of their own. */

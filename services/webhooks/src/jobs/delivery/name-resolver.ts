@@ -47,7 +47,7 @@ export function nameResolver({ lookUp, now = Date.now, limits = {} }: NameResolv
             return addresses;
           },
           (error: unknown) => {
-            // It is asked as soon as there is a turn for it.
+            // The next attempt looks it up again at once.
             if (error instanceof LookUpRefused) {
               asked.untilMs = now();
               throw error;
