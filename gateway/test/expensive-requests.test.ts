@@ -329,7 +329,7 @@ describe('the turn of a request', () => {
     const pdf = { id: 'invoices.get_document', method: 'GET', path: '/v1/invoices/{id}/document' };
     for (let count = 0; count < 2; count++) {
       const turn = await begin(turns, pdf);
-      expect(await turn.expensive(async () => 'pdf')).toBe('pdf');
+      expect(await turn.runExpensive(async () => 'pdf')).toBe('pdf');
       turn.answered(pdf, 0);
       turn.end();
       turn.end();

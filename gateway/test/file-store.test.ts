@@ -97,17 +97,21 @@ describe('a file in an object store', () => {
   });
 
   test('is found by no read once it is erased, has lost its name, and is deleted by the job; one in Postgres is deleted at once [D14.326]', async () => {
-    const [{ id }, inPostgres, kept] = [
+    const [{ id }, inPostgres, kept, namesake] = [
       await upload(pdf(100)),
       await upload(pdf(100), stack.url),
       await upload(pdf(100)),
+      await upload(pdf(100)),
     ];
+    await rows(`update gateway.files set filename = 'erased' where id = $1`, [namesake.id]);
     const operator = stack.databases.open('gateway', { url: stack.databases.adminUrl, max: 1 });
     const scope = { accountId: stack.accountId, testMode: true };
     const named = [id, inPostgres.id];
     expect(await eraseFiles(operator, { ...scope, testMode: false }, named)).toBe(0);
     expect(await eraseFiles(operator, scope, named)).toBe(2);
     expect(await eraseFiles(operator, scope, named)).toBe(0);
+    // A partner may have named it so.
+    expect(await eraseFiles(operator, scope, [namesake.id])).toBe(1);
     await operator.close();
     expect((await download(id)).status).toBe(404);
     expect(await rows('select id, filename from gateway.files where id = any($1)', [named])).toEqual([

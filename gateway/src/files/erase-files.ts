@@ -1,7 +1,7 @@
 import { type Database, type Scope, scoped, withTx } from '@eligo/postgres';
 
 /**
- * Erases files of evidence; answers how many. Those in Postgres are deleted now. The others lose their name and are found by no read any more: the gateway's job
+ * Erases files of evidence; returns how many. Those in Postgres are deleted now. The others lose their name and are no longer readable: the gateway's job
  * deletes them from the object store, as it does with expired files. `database` is open as a role that row-level security does not bind. Safe to repeat.
  */
 export async function eraseFiles(database: Database, scope: Scope, fileIds: readonly string[]): Promise<number> {
@@ -19,9 +19,9 @@ const deleteFiles = scoped<never>(
   `delete from gateway.files where ${ofEvidence} and store = 'postgres'`,
 );
 
-// A file expires after its creation, by the clock of a time stamp of milliseconds.
+// `expires_at` is later than `created_at`, and both have milliseconds. A partner may have named a file so: one that is erased expires at once as well.
 const expireFiles = scoped<never>(
   'files.erase_in_object_store',
   `update gateway.files set filename = 'erased', expires_at = least(expires_at, greatest(now(), created_at + interval '1 millisecond'))
-   where ${ofEvidence} and store <> 'postgres' and filename <> 'erased'`,
+   where ${ofEvidence} and store <> 'postgres' and (filename <> 'erased' or expires_at > now() + interval '1 second')`,
 );

@@ -10,7 +10,7 @@ export function invoiceDocumentBindings(readInvoice: ReadInvoiceDocument): Bindi
     bind(routes.invoices.getDocument, async ({ id, key, call, turn }) => {
       const document = await readInvoice(key.accountId, id, call);
       // A slow peer holds no turn.
-      const pdf = await turn.expensive(() => invoicePdf(document));
+      const pdf = await turn.runExpensive(() => invoicePdf(document));
       return { invoice_document: { html: invoiceHtml(document), pdf: pdf.toString('base64') } };
     }),
   ];

@@ -47,7 +47,7 @@ export class ExpensiveRequests {
     this.#lines.assertRoom(caller);
   }
 
-  /** Does work that is expensive when it is the caller's turn. */
+  /** Runs expensive work when it is the caller's turn. */
   async run<Done>(caller: TurnCaller, work: () => Promise<Done>): Promise<Done> {
     const leave = await this.enter(caller);
     try {

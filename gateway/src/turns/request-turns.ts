@@ -77,7 +77,7 @@ export class Turn {
   }
 
   /** Does work that is expensive without a body, such as a PDF, when it is the account's turn. */
-  async expensive<Done>(work: () => Promise<Done>): Promise<Done> {
+  async runExpensive<Done>(work: () => Promise<Done>): Promise<Done> {
     this.#hadExpensiveWork = true;
     this.#work.isExpensive = true;
     return this.#hasExpensiveTurn ? work() : this.#turns.expensive.run(this.#caller, work);
