@@ -17,5 +17,6 @@ export { readStatements } from './statement-readings.ts';
 export { type Schema, type TestDatabase, testDatabase, testPasswords, testPostgresUrl } from './test-database.ts';
 export { type TestHome, testHome } from './test-home.ts';
 export { openNatsConfiguration, type TestNats, testNats, testNatsUrl } from './test-nats.ts';
+export { untilLockWait } from './until-lock-wait.ts';
 export { vacuumDeleted } from './vacuum-deleted.ts';
 export { type WaitOptions, waitUntil } from './wait-until.ts';

@@ -3,7 +3,7 @@ import type { SmtpServer } from '@eligo/mail/test-support';
 import { textOfPdf } from '@eligo/pdf/test-support';
 import { type Database, type Scope, scoped, withTx } from '@eligo/postgres';
 import { type IssueReceipt, IssueRefundReceiptSchema } from '@eligo/proto/events/v1/events';
-import { waitUntil } from '@eligo/testkit';
+import { untilLockWait } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { describe, expect, it } from 'vitest';
 import { eraseReceipts } from '../src/actions/erase-receipts.ts';
@@ -80,9 +80,7 @@ export function erasedReceiptTests(
       });
       await issued.promise;
       const erasing = eraseSession(sessionId);
-      const waits =
-        "select 1 from pg_stat_activity where wait_event_type = 'Lock' and wait_event = 'advisory' and datname = current_database()";
-      await waitUntil(async () => (await on().test.admin(waits)).length > 0, { what: 'the erasure to wait' });
+      await untilLockWait(on().test.admin, 'the erasure to wait', { event: 'advisory' });
       mayCommit.resolve();
       await issuing;
       expect(await erasing).toBe(1);

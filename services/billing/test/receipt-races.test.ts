@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import { textOfPdf } from '@eligo/pdf/test-support';
 import { type Database, type Scope, type Tx, withTx } from '@eligo/postgres';
 import { IssueRefundReceiptSchema } from '@eligo/proto/events/v1/events';
-import { waitUntil } from '@eligo/testkit';
+import { untilLockWait } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eraseReceipts } from '../src/actions/erase-receipts.ts';
@@ -84,9 +84,7 @@ describe('two amounts of one refund that are handled at once', () => {
     });
     await issued.promise;
     const behind = withTx(on.database, scope, (tx) => issue(tx, second));
-    const waits =
-      "select 1 from pg_stat_activity where wait_event_type = 'Lock' and wait_event = 'advisory' and datname = current_database()";
-    await waitUntil(async () => (await on.test.admin(waits)).length > 0, { what: 'the second receipt to wait' });
+    await untilLockWait(on.test.admin, 'the second receipt to wait', { event: 'advisory' });
     mayCommit.resolve();
     await Promise.all([issuing, behind]);
     return (await listed()).map(({ amountCents, content }) => [amountCents, content]);

@@ -1,4 +1,4 @@
-import { waitUntil } from '@eligo/testkit';
+import { untilLockWait } from '@eligo/testkit';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
@@ -27,8 +27,7 @@ it('a plan that waits again for its second card, since its sweep has found it, i
     await other.query('begin');
     await other.query('select from checkout.sessions where id = $1 for update', [session.id]);
     const sweep = sweepCharges(fixture.context);
-    const waiting = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-    await waitUntil(async () => (await fixture.test.admin(waiting)).length > 0, { what: 'the sweep' });
+    await untilLockWait(fixture.test.admin, 'the sweep');
     await releaseAt("+ interval '1 hour'");
     await other.query('commit');
     await sweep;

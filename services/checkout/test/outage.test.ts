@@ -1,6 +1,6 @@
 import { requestHash, withTx } from '@eligo/postgres';
 import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
-import { waitUntil } from '@eligo/testkit';
+import { untilLockWait, waitUntil } from '@eligo/testkit';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { completeSession } from '../src/actions/complete-session.ts';
 import { confirmSession } from '../src/actions/confirm-session.ts';
@@ -36,7 +36,6 @@ const pay = (session: Session, cards: PaymentMethod[], context: Context = fixtur
     shippingDetails: null,
   });
 const twoCards = () => Promise.all([fixture.card('hsa'), fixture.card('credit')]);
-const waitingForLock = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
 const reload = (session: Session) => loadSession(fixture.database, fixture.scope, session.id);
 const attemptsOf = (session: Session) =>
   fixture.test.admin<{ id: string; status: string; checks: number; sends: number }>(
@@ -304,9 +303,7 @@ describe('a charge that was begun and never sent', () => {
     });
     await locked.promise;
     const sweep = sweepCharges(fixture.context);
-    await waitUntil(async () => (await fixture.test.admin(waitingForLock)).length > 0, {
-      what: 'the sweeper at the session',
-    });
+    await untilLockWait(fixture.test.admin, 'the sweeper at the session');
     mayGoOn.resolve();
     expect(await retry).toMatchObject({ status: 'created' });
     await sweep;

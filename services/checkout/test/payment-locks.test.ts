@@ -1,5 +1,5 @@
 import { withTx } from '@eligo/postgres';
-import { waitUntil } from '@eligo/testkit';
+import { untilLockWait } from '@eligo/testkit';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { releasePaymentLocks } from '../src/store/payment-locks.ts';
@@ -27,8 +27,7 @@ it('locks are given up in the order in which they are taken, customer before car
     await taker.query('begin');
     await taker.query(row, [fixture.scope.accountId, 'customer']);
     const released = withTx(fixture.database, fixture.scope, (tx) => releasePaymentLocks(tx, fixture.scope, 'ours'));
-    const waiting = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-    await waitUntil(async () => (await fixture.test.admin(waiting)).length > 0, { what: 'the one that gives them up' });
+    await untilLockWait(fixture.test.admin, 'the one that gives them up');
     await taker.query(`${row} nowait`, [fixture.scope.accountId, 'payment_method']);
     await taker.query('commit');
     await released;

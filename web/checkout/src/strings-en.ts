@@ -218,11 +218,11 @@ export const english = {
     health_cards_not_enabled:
       'This shop does not take HSA or FSA cards, and nothing was charged. Use a credit or debit card.',
     checkout_session_payment_tries_exceeded:
-      'Too many cards were declined for this order, so this page takes no more cards. If an amount is held on an HSA or FSA card, it is released within the hour. Go back to the shop and order again.',
+      'Too many cards were declined for this order, so this page no longer accepts cards. If an amount is held on an HSA or FSA card, it is released within the hour. Go back to the shop and order again.',
     invoice_payment_tries_exceeded:
-      'Too many payments of this invoice were tried, so this page takes no more cards. Contact the shop to pay it.',
+      'Too many payments of this invoice were tried, so this page no longer accepts cards. Contact the shop to pay it.',
     customer_not_found:
-      'The shop deleted the customer that this page is for, so the page takes nothing more, and no card was charged just now. Contact the shop.',
+      'The shop deleted this customer, so this page is closed. No card was charged just now. Contact the shop.',
     checkout_amount_too_low: 'The order is under $0.50, which no card can pay. Contact the shop.',
     generic: 'This did not work. Try again in a moment.',
   } as Readonly<Record<string, string>>,
