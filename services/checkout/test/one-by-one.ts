@@ -4,20 +4,23 @@ import type { ChargeFailpoint } from '../src/failpoints.ts';
 
 /**
  * A failpoint at which so many pieces of work wait for each other. Once all are there, each goes on in a turn of the event loop of its own, as it does when the processor
- * answers one after the other. `mostGroups` says into how many groups they may fall by that: on a busy machine more pass than one gathers in its time.
+ * answers one after the other. `mostGroups` says into how many groups they may fall by that, once the last one goes on: on a busy machine more pass than one gathers in its time.
  */
-export function oneByOne(at: string, count: number): { failpoint: Context['failpoint']; mostGroups(): number } {
+export function oneByOne(
+  at: string,
+  count: number,
+): { failpoint: Context['failpoint']; mostGroups(): Promise<number> } {
   const waiting: (() => void)[] = [];
-  let [firstAt, lastAt] = [0, 0];
+  const spread = Promise.withResolvers<number>();
   const letGo = async () => {
     // A timer counts from when its turn of the loop began: the first one's must not have begun with the work of the last one that came.
     await nextTurn();
-    firstAt = performance.now();
+    const firstAt = performance.now();
     for (const goOn of waiting) {
       goOn();
       for (const _turn of [1, 2, 3]) await nextTurn();
     }
-    lastAt = performance.now();
+    spread.resolve(performance.now() - firstAt);
   };
   return {
     async failpoint(name) {
@@ -27,7 +30,7 @@ export function oneByOne(at: string, count: number): { failpoint: Context['failp
       await turn;
     },
     // A timer goes by whole milliseconds, so it may end one early.
-    mostGroups: () => 1 + Math.floor((lastAt - firstAt) / (maxGatherMs - 1)),
+    mostGroups: async () => 1 + Math.floor((await spread.promise) / (maxGatherMs - 1)),
   };
 }
 
