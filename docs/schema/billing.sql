@@ -1642,18 +1642,17 @@ CREATE OR REPLACE FUNCTION billing.notice_mail_turns(after_account text, after_m
  SET search_path TO 'billing', 'pg_temp'
 AS $function$
   with recursive turns as (
-    (select m.account_id, m.test_mode, 1 as turn from notice_mails m
+    (select m.account_id, m.test_mode, m.next_try_at, 1 as turn from notice_mails m
       where m.status = 'pending' and (m.account_id, m.test_mode) > (after_account collate "C", after_mode)
-      order by m.account_id, m.test_mode limit 1)
+      order by m.account_id, m.test_mode, m.next_try_at limit 1)
     union all
-    select n.account_id, n.test_mode, t.turn + 1 from turns t cross join lateral (
-      select m.account_id, m.test_mode from notice_mails m
+    select n.account_id, n.test_mode, n.next_try_at, t.turn + 1 from turns t cross join lateral (
+      select m.account_id, m.test_mode, m.next_try_at from notice_mails m
        where m.status = 'pending' and (m.account_id, m.test_mode) > (t.account_id, t.test_mode)
-       order by m.account_id, m.test_mode limit 1) n
+       order by m.account_id, m.test_mode, m.next_try_at limit 1) n
      where t.turn < most
   )
-  select t.account_id, t.test_mode, exists (select from notice_mails m
-    where m.account_id = t.account_id and m.test_mode = t.test_mode and m.status = 'pending' and m.next_try_at <= now()) from turns t
+  select t.account_id, t.test_mode, t.next_try_at <= now() from turns t
 $function$;
 alter function notice_mail_turns(after_account text, after_mode boolean, most integer) owner to eligo_finder;
 grant execute on function notice_mail_turns(after_account text, after_mode boolean, most integer) to eligo_billing;
@@ -1765,18 +1764,17 @@ CREATE OR REPLACE FUNCTION billing.receipt_mail_turns(after_account text, after_
  SET search_path TO 'billing', 'pg_temp'
 AS $function$
   with recursive turns as (
-    (select m.account_id, m.test_mode, 1 as turn from receipt_mails m
+    (select m.account_id, m.test_mode, m.next_try_at, 1 as turn from receipt_mails m
       where m.status = 'pending' and (m.account_id, m.test_mode) > (after_account collate "C", after_mode)
-      order by m.account_id, m.test_mode limit 1)
+      order by m.account_id, m.test_mode, m.next_try_at limit 1)
     union all
-    select n.account_id, n.test_mode, t.turn + 1 from turns t cross join lateral (
-      select m.account_id, m.test_mode from receipt_mails m
+    select n.account_id, n.test_mode, n.next_try_at, t.turn + 1 from turns t cross join lateral (
+      select m.account_id, m.test_mode, m.next_try_at from receipt_mails m
        where m.status = 'pending' and (m.account_id, m.test_mode) > (t.account_id, t.test_mode)
-       order by m.account_id, m.test_mode limit 1) n
+       order by m.account_id, m.test_mode, m.next_try_at limit 1) n
      where t.turn < most
   )
-  select t.account_id, t.test_mode, exists (select from receipt_mails m
-    where m.account_id = t.account_id and m.test_mode = t.test_mode and m.status = 'pending' and m.next_try_at <= now()) from turns t
+  select t.account_id, t.test_mode, t.next_try_at <= now() from turns t
 $function$;
 alter function receipt_mail_turns(after_account text, after_mode boolean, most integer) owner to eligo_finder;
 grant execute on function receipt_mail_turns(after_account text, after_mode boolean, most integer) to eligo_billing;
@@ -1828,18 +1826,17 @@ CREATE OR REPLACE FUNCTION billing.subscription_mail_turns(after_account text, a
  SET search_path TO 'billing', 'pg_temp'
 AS $function$
   with recursive turns as (
-    (select m.account_id, m.test_mode, 1 as turn from subscription_mails m
+    (select m.account_id, m.test_mode, m.next_try_at, 1 as turn from subscription_mails m
       where m.status = 'pending' and (m.account_id, m.test_mode) > (after_account collate "C", after_mode)
-      order by m.account_id, m.test_mode limit 1)
+      order by m.account_id, m.test_mode, m.next_try_at limit 1)
     union all
-    select n.account_id, n.test_mode, t.turn + 1 from turns t cross join lateral (
-      select m.account_id, m.test_mode from subscription_mails m
+    select n.account_id, n.test_mode, n.next_try_at, t.turn + 1 from turns t cross join lateral (
+      select m.account_id, m.test_mode, m.next_try_at from subscription_mails m
        where m.status = 'pending' and (m.account_id, m.test_mode) > (t.account_id, t.test_mode)
-       order by m.account_id, m.test_mode limit 1) n
+       order by m.account_id, m.test_mode, m.next_try_at limit 1) n
      where t.turn < most
   )
-  select t.account_id, t.test_mode, exists (select from subscription_mails m
-    where m.account_id = t.account_id and m.test_mode = t.test_mode and m.status = 'pending' and m.next_try_at <= now()) from turns t
+  select t.account_id, t.test_mode, t.next_try_at <= now() from turns t
 $function$;
 alter function subscription_mail_turns(after_account text, after_mode boolean, most integer) owner to eligo_finder;
 grant execute on function subscription_mail_turns(after_account text, after_mode boolean, most integer) to eligo_billing;

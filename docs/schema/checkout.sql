@@ -3263,18 +3263,17 @@ CREATE OR REPLACE FUNCTION checkout.journal_turns(after_account text, after_mode
  SET search_path TO 'checkout', 'pg_temp'
 AS $function$
   with recursive turns as (
-    (select e.account_id, e.test_mode, 1 as turn from checkout.ledger_entries e
+    (select e.account_id, e.test_mode, e.tell_at, 1 as turn from checkout.ledger_entries e
       where e.tell_at is not null and e.kind = 'capture' and (e.account_id, e.test_mode) > (after_account collate "C", after_mode)
-      order by e.account_id, e.test_mode limit 1)
+      order by e.account_id, e.test_mode, e.tell_at limit 1)
     union all
-    select n.account_id, n.test_mode, t.turn + 1 from turns t cross join lateral (
-      select e.account_id, e.test_mode from checkout.ledger_entries e
+    select n.account_id, n.test_mode, n.tell_at, t.turn + 1 from turns t cross join lateral (
+      select e.account_id, e.test_mode, e.tell_at from checkout.ledger_entries e
        where e.tell_at is not null and e.kind = 'capture' and (e.account_id, e.test_mode) > (t.account_id, t.test_mode)
-       order by e.account_id, e.test_mode limit 1) n
+       order by e.account_id, e.test_mode, e.tell_at limit 1) n
      where t.turn < most
   )
-  select t.account_id, t.test_mode, exists (select from checkout.ledger_entries e
-    where e.account_id = t.account_id and e.test_mode = t.test_mode and e.tell_at <= now() and e.kind = 'capture') from turns t
+  select t.account_id, t.test_mode, t.tell_at <= now() from turns t
 $function$;
 alter function journal_turns(after_account text, after_mode boolean, most integer) owner to eligo_finder;
 grant execute on function journal_turns(after_account text, after_mode boolean, most integer) to eligo_checkout;

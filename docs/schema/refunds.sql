@@ -1611,18 +1611,17 @@ CREATE OR REPLACE FUNCTION refunds.ledger_entry_turns(after_account text, after_
  SET search_path TO 'refunds', 'pg_temp'
 AS $function$
   with recursive turns as (
-    (select e.account_id, e.test_mode, 1 as turn from refunds.ledger_entries e
+    (select e.account_id, e.test_mode, e.post_at, 1 as turn from refunds.ledger_entries e
       where e.post_at is not null and (e.account_id, e.test_mode) > (after_account collate "C", after_mode)
-      order by e.account_id, e.test_mode limit 1)
+      order by e.account_id, e.test_mode, e.post_at limit 1)
     union all
-    select n.account_id, n.test_mode, t.turn + 1 from turns t cross join lateral (
-      select e.account_id, e.test_mode from refunds.ledger_entries e
+    select n.account_id, n.test_mode, n.post_at, t.turn + 1 from turns t cross join lateral (
+      select e.account_id, e.test_mode, e.post_at from refunds.ledger_entries e
        where e.post_at is not null and (e.account_id, e.test_mode) > (t.account_id, t.test_mode)
-       order by e.account_id, e.test_mode limit 1) n
+       order by e.account_id, e.test_mode, e.post_at limit 1) n
      where t.turn < most
   )
-  select t.account_id, t.test_mode, exists (select from refunds.ledger_entries e
-    where e.account_id = t.account_id and e.test_mode = t.test_mode and e.post_at <= now()) from turns t
+  select t.account_id, t.test_mode, t.post_at <= now() from turns t
 $function$;
 alter function ledger_entry_turns(after_account text, after_mode boolean, most integer) owner to eligo_finder;
 grant execute on function ledger_entry_turns(after_account text, after_mode boolean, most integer) to eligo_refunds;
@@ -1767,18 +1766,17 @@ CREATE OR REPLACE FUNCTION refunds.processor_transaction_turns(after_account tex
  SET search_path TO 'refunds', 'pg_temp'
 AS $function$
   with recursive turns as (
-    (select e.account_id, e.test_mode, 1 as turn from refunds.processor_transactions e
+    (select e.account_id, e.test_mode, e.match_at, 1 as turn from refunds.processor_transactions e
       where e.match_at is not null and (e.account_id, e.test_mode) > (after_account collate "C", after_mode)
-      order by e.account_id, e.test_mode limit 1)
+      order by e.account_id, e.test_mode, e.match_at limit 1)
     union all
-    select n.account_id, n.test_mode, t.turn + 1 from turns t cross join lateral (
-      select e.account_id, e.test_mode from refunds.processor_transactions e
+    select n.account_id, n.test_mode, n.match_at, t.turn + 1 from turns t cross join lateral (
+      select e.account_id, e.test_mode, e.match_at from refunds.processor_transactions e
        where e.match_at is not null and (e.account_id, e.test_mode) > (t.account_id, t.test_mode)
-       order by e.account_id, e.test_mode limit 1) n
+       order by e.account_id, e.test_mode, e.match_at limit 1) n
      where t.turn < most
   )
-  select t.account_id, t.test_mode, exists (select from refunds.processor_transactions e
-    where e.account_id = t.account_id and e.test_mode = t.test_mode and e.match_at <= now()) from turns t
+  select t.account_id, t.test_mode, t.match_at <= now() from turns t
 $function$;
 alter function processor_transaction_turns(after_account text, after_mode boolean, most integer) owner to eligo_finder;
 grant execute on function processor_transaction_turns(after_account text, after_mode boolean, most integer) to eligo_refunds;
