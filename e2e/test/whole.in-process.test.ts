@@ -7,6 +7,7 @@ import { describeClockJumps } from './clock-jumps.ts';
 import { describeConfirmTable } from './confirm-table.ts';
 import { describeMainPath } from './main-path.ts';
 import { describeProbes } from './probes.ts';
+import { describeRenewedFood } from './renewed-food.ts';
 import { describeStorefrontPlugin } from './storefront-plugin.ts';
 
 describe('all of Eligo in one process', () => {
@@ -21,6 +22,7 @@ describe('all of Eligo in one process', () => {
   describeConfirmTable(() => eligo);
   describeStorefrontPlugin(() => eligo);
   describeClear(() => eligo);
+  describeRenewedFood(() => eligo);
   describeClockJumps(() => eligo);
   // The gateway's own tests send it all of them.
   describeProbes(() => eligo, isLongRun ? 1 : 10);

@@ -2,6 +2,7 @@ import { allRoutes, openapi } from '@eligo/contract';
 import type { BuiltService, Readiness, ServiceContext } from '@eligo/service';
 import { accountsOfPages } from './accounts/find-account-of-page.ts';
 import { KeyCache } from './accounts/key-cache.ts';
+import { tellFeaturesJob } from './accounts/tell-features.ts';
 import { tellStatementsJob } from './accounts/tell-statements.ts';
 import { Answers } from './answers.ts';
 import { api } from './api.ts';
@@ -56,7 +57,10 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
     database,
     settings.rateLimit,
     (init) => context.callerFor(init),
-    () => context.wake(tellStatementsJob),
+    () => {
+      context.wake(tellStatementsJob);
+      context.wake(tellFeaturesJob);
+    },
   );
   const stores = fileStores(context);
   const turns = new RequestTurns();

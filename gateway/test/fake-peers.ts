@@ -57,8 +57,8 @@ export function fakePeers(accountId: string, identityOf: (name: string) => Ident
 
   function handlerOf(method: DescMethod) {
     const answer = (request: Message, call: Call) => {
-      // A job of the gateway calls it, at any time.
-      if (method.localName === 'recordHealthCardStatement') return {};
+      // Jobs of the gateway call them, at any time.
+      if (method.localName === 'recordHealthCardStatement' || method.localName === 'recordAccountFeatures') return {};
       const asked = request as SeenCall['request'];
       seen.push({ method: method.localName, request: asked, call });
       const override = overrides.get(method.localName);

@@ -14,6 +14,7 @@ import {
 import { newId } from '@eligo/values';
 import { beforeAll, expect, test } from 'vitest';
 import { createAccount } from '../src/accounts/create-account.ts';
+import { featuresToTell, markFeaturesTold } from '../src/accounts/features-to-tell.ts';
 import { findAccountAtSandbox } from '../src/accounts/find-account-at-sandbox.ts';
 import { findAccountOfPage } from '../src/accounts/find-account-of-page.ts';
 import { findKey } from '../src/accounts/find-key.ts';
@@ -86,6 +87,9 @@ async function run(place: TestDatabase): Promise<void> {
   const [statement] = await statementsToTell(database, 0n, 100);
   if (statement === undefined) throw new Error('No statement was queued');
   await markStatementTold(database, statement);
+  const [features] = await featuresToTell(database, 0n, 100);
+  if (features === undefined) throw new Error('No features were queued');
+  await markFeaturesTold(database, features);
   for (const id of [accountId, seededId('facct', 1)]) {
     for (const testMode of [true, false]) {
       const found = await findAccountAtSandbox(database, sandboxAccountOf({ accountId: id, testMode }));

@@ -13,6 +13,7 @@ const notMultiplied = new Set([
   'operator_actions',
   'file_usage',
   'health_card_statements',
+  'account_features',
   'ledger_feeds',
   'event_lists',
 ]);

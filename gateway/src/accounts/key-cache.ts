@@ -42,7 +42,7 @@ export class KeyCache {
   #stopped = false;
   #retry: NodeJS.Timeout | undefined;
 
-  /** `onStatement` is called when the substantiation of an account may have changed. */
+  /** `onStatement` is called when what other services are told of an account may have changed. */
   constructor(
     database: Database,
     defaults: RateLimits,

@@ -29,6 +29,7 @@ import { runDue, runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { settleCatalogTasks } from '../src/jobs/settle-catalog-tasks.ts';
 import { openPlaces } from '../src/places.ts';
 import { billingService } from '../src/service.ts';
+import { saveAccountFeatures } from '../src/store/account-features.ts';
 import { findAuthenticationNotices } from '../src/store/authentication-notices.ts';
 import { isBackupAgreed } from '../src/store/backup-agreements.ts';
 import { insertCatalogTask, nextCatalogTaskInMs, postponeCatalogTask } from '../src/store/catalog-tasks.ts';
@@ -117,6 +118,7 @@ async function run(place: TestDatabase): Promise<void> {
   await changeDunning(database, scope, { retryDays: [1, 3] });
   for (const isAgreed of [true, false]) await changeBackupAgreement(database, scope, isAgreed);
   await isBackupAgreed(database, scope);
+  await withTx(database, scope, (tx) => saveAccountFeatures(tx, scope, { features: ['receipts'], version: 1n }));
   await withTx(database, scope, (tx) => retryWithUpdatedCard(context, tx, scope, newId('payment_method')));
   await withTx(database, scope, (tx) => wasUpdatedSince(tx, scope, { id: seededId('fatt', 1) }));
   await withTx(database, scope, (tx) => noteUpdatedCard(tx, scope, seededId('fin', 1), newId('payment_method')));

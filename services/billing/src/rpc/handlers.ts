@@ -12,6 +12,7 @@ import { invoiceMessage, subscriptionMessage, testClockMessage } from '../messag
 import { findInvoice, findInvoices, listInvoices } from '../store/invoices.ts';
 import { findSubscription, findSubscriptions, listSubscriptions } from '../store/subscriptions.ts';
 import { findTestClock, listTestClocks } from '../store/test-clocks.ts';
+import { accountFeatureHandlers } from './account-features.ts';
 import { invoicePageHandlers } from './invoice-page.ts';
 import { invoiceStatementHandlers } from './invoice-statement.ts';
 import { receiptHandlers } from './receipts.ts';
@@ -29,6 +30,7 @@ export function billingHandlers(context: Context): Handlers {
       ...invoicePageHandlers(context),
       ...invoiceStatementHandlers(context),
       ...subscriptionWriteHandlers(context),
+      ...accountFeatureHandlers(context),
       async getSubscription({ id }, { scope }) {
         const subscription = await findSubscription(database, scope, id);
         if (subscription === undefined) throw new Failure('subscription_not_found');

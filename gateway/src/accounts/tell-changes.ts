@@ -1,0 +1,61 @@
+import type { Job } from '@eligo/service';
+
+/** What of each account is told to a service. */
+export interface Telling<Change extends { readonly version: bigint }> {
+  readonly name: string;
+  /** A page of what is to be told, the oldest first, behind this version. */
+  page(after: bigint, limit: number): Promise<Change[]>;
+  /** Tells a change, and forgets it once the service has recorded it. Telling it twice changes nothing. */
+  tell(change: Change): Promise<void>;
+}
+
+const pageSize = 100;
+/** A service that does not answer takes six seconds of a run for each call of a change; the next run goes on behind these changes. */
+const failuresInARow = 3;
+
+/** How long a service has for one call. */
+export const tellTimeoutMs = 2_000;
+
+/** Tells a service each change of accounts, until it has recorded it. */
+export function tellChanges<Change extends { readonly version: bigint }>({ name, page, tell }: Telling<Change>): Job {
+  // Where the next run begins, so that changes that fail do not hold up those behind them.
+  let reached = 0n;
+
+  /** Tells the changes behind a version until all are told, or several in a row fail. Answers the failures. */
+  async function tellFrom(after: bigint, signal: AbortSignal): Promise<unknown[]> {
+    const failures: unknown[] = [];
+    let inARow = 0;
+    let last: Change | undefined;
+    do {
+      const changes = await page(last?.version ?? after, pageSize);
+      for (const change of changes) {
+        if (signal.aborted) return [];
+        const failure = await tell(change).then(
+          () => undefined,
+          (cause: unknown) => ({ cause }),
+        );
+        inARow = failure === undefined ? 0 : inARow + 1;
+        if (failure !== undefined) failures.push(failure.cause);
+        if (inARow < failuresInARow) continue;
+        reached = change.version;
+        return failures;
+      }
+      last = changes.length === pageSize ? changes.at(-1) : undefined;
+    } while (last !== undefined);
+    return failures;
+  }
+
+  return {
+    name,
+    // A notice of the change wakes the job; this finds what was not told then.
+    everyMs: 60_000,
+    async run(signal) {
+      const after = reached;
+      reached = 0n;
+      const failures = await tellFrom(after, signal);
+      if (failures.length > 0) throw failures[0];
+      // Those before the first one are tried again at once.
+      return after > 0n;
+    },
+  };
+}

@@ -1,0 +1,65 @@
+import { create } from '@bufbuild/protobuf';
+import type { Database } from '@eligo/postgres';
+import { RecordAccountFeaturesResponseSchema } from '@eligo/proto/billing/v1/billing';
+import { CallerContextSchema } from '@eligo/proto/caller/v1/caller';
+import { type TestDatabase, testDatabase } from '@eligo/testkit';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { tellFeatures } from '../src/accounts/tell-features.ts';
+import { createAccount, gatewayService, updateAccount } from '../src/index.ts';
+
+let databases: TestDatabase;
+let database: Database;
+
+beforeAll(async () => {
+  databases = await testDatabase(gatewayService);
+  database = databases.open('gateway');
+});
+afterAll(() => databases?.drop());
+
+test('tells billing what an account can do in both modes, each change until it is recorded, the last one last, whoever makes it [D14.355]', async () => {
+  const { account_id: id } = await createAccount(database, { name: 'A shop', features: ['receipts'] });
+  const told: [boolean, string[], bigint][] = [];
+  let meanwhile: (testMode: boolean) => Promise<unknown> = async () => undefined;
+  const billing: Parameters<typeof tellFeatures>[1] = {
+    async recordAccountFeatures({ features = [], version = 0n }, { caller } = {}) {
+      if (caller?.accountId === id) {
+        await meanwhile(caller.testMode);
+        told.push([caller.testMode, [...features], version]);
+      }
+      return create(RecordAccountFeaturesResponseSchema);
+    },
+  };
+  const job = tellFeatures(database, billing, ({ accountId, testMode }) =>
+    create(CallerContextSchema, { accountId, testMode }),
+  );
+  const run = async () => {
+    while (await job.run(new AbortController().signal));
+    return told.splice(0).map(([testMode, features]) => [testMode, features]);
+  };
+  const inBothModes = (features: string[]) => [
+    [false, features],
+    [true, features],
+  ];
+  expect(await run()).toEqual(inBothModes(['receipts']));
+  expect(await run()).toEqual([]);
+  await updateAccount(database, id, { addFeatures: ['food_eligibility'] });
+  // Billing goes away between the two modes: both are told again.
+  meanwhile = async (testMode) => {
+    if (testMode) throw new Error('billing is away');
+  };
+  await expect(run()).rejects.toThrow('billing is away');
+  told.splice(0);
+  meanwhile = async () => undefined;
+  expect(await run()).toEqual(inBothModes(['receipts', 'food_eligibility']));
+  // A change while the call is under way stays in the queue.
+  await updateAccount(database, id, { removeFeatures: ['receipts'] });
+  meanwhile = async () => {
+    meanwhile = async () => undefined;
+    await databases.admin("update gateway.accounts set features = '{}' where account_id = $1", [id]);
+  };
+  expect(await run()).toEqual(inBothModes(['food_eligibility']));
+  expect(await run()).toEqual(inBothModes([]));
+  await updateAccount(database, id, { name: 'Renamed' });
+  expect(await run()).toEqual([]);
+  expect(await databases.admin('select 1 from gateway.features_to_tell')).toEqual([]);
+});
