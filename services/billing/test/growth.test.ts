@@ -34,7 +34,7 @@ import { findAuthenticationNotices } from '../src/store/authentication-notices.t
 import { isBackupAgreed } from '../src/store/backup-agreements.ts';
 import { insertCatalogTask, nextCatalogTaskInMs, postponeCatalogTask } from '../src/store/catalog-tasks.ts';
 import { isErased, lockReceipts } from '../src/store/erased-sessions.ts';
-import { noteUpdatedCard } from '../src/store/invoice-charges.ts';
+import { noteNewCard, noteUpdatedCard } from '../src/store/invoice-charges.ts';
 import { findInvoiceNumber, loadProratedParts } from '../src/store/invoice-statements.ts';
 import { findInvoices, listInvoices } from '../src/store/invoices.ts';
 import { mailsOfPerson } from '../src/store/mails-of-person.ts';
@@ -121,6 +121,7 @@ async function run(place: TestDatabase): Promise<void> {
   await withTx(database, scope, (tx) => saveAccountFeatures(tx, scope, { features: ['receipts'], version: 1n }));
   await withTx(database, scope, (tx) => retryWithUpdatedCard(context, tx, scope, newId('payment_method')));
   await withTx(database, scope, (tx) => wasUpdatedSince(tx, scope, { id: seededId('fatt', 1) }));
+  await withTx(database, scope, (tx) => noteNewCard(tx, scope, seededId('fatt', 1)));
   await withTx(database, scope, (tx) => noteUpdatedCard(tx, scope, seededId('fin', 1), newId('payment_method')));
   await runLists(on);
   await runRareStatus(on, place);

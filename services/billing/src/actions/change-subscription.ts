@@ -16,14 +16,15 @@ import { wakeWhenDue } from './wake-when-due.ts';
 
 /**
  * Changes a subscription in one transaction under its lock, tells of it, and does at once what the change has made due. One that is to end with a period
- * that is over ends in it. `decide` is given the subscription as it is then, and the time of its clock. Returns it as it is afterwards. With `endsTrial` the
+ * that is over ends in it. `decide` is given the subscription as it is then, and the time of its clock; a refusal that it returns
+ * is thrown once what it has noted is committed. Returns it as it is afterwards. With `endsTrial` the
  * change ends its trial now, and the period that then begins is charged now as well: `lock_timeout` while another process works on it.
  */
 export async function changeUnderLock(
   context: Context,
   call: Call,
   id: string,
-  decide: (tx: Tx, before: Subscription, at: Date) => Promise<Subscription>,
+  decide: (tx: Tx, before: Subscription, at: Date) => Promise<Subscription | Failure>,
   endsTrial = false,
 ): Promise<Subscription> {
   const { scope } = call;
@@ -32,6 +33,7 @@ export async function changeUnderLock(
     if (before === undefined) throw new Failure('subscription_not_found');
     const at = await timeOnClock(tx, scope, context.clock, before.testClockId);
     const after = await decide(tx, before, at);
+    if (after instanceof Failure) return { refusal: after };
     if (endsTrial && isHeld(context, before)) throw chargeInFlight();
     const next = nextStep(after);
     // A trial that ends as it begins lasts a millisecond.
@@ -50,6 +52,7 @@ export async function changeUnderLock(
     }
     return { saved, isDue, asked: endsTrial ? { dueBy } : undefined };
   });
+  if ('refusal' in changed) throw changed.refusal;
   await context.failpoint('subscription.changed');
   if (!changed.isDue) return changed.saved;
   await runDueNow(context, scope, id, changed.asked);

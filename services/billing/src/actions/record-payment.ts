@@ -4,13 +4,15 @@ import type { Context } from '../context.ts';
 import { endsAt } from '../domain/due-step.ts';
 import { isRefusedForGood, nextRetry, startOfDunning } from '../domain/dunning.ts';
 import type { ChargeStatus, Invoice, InvoiceCharge } from '../domain/invoice.ts';
+import { owesLastInvoice } from '../domain/last-invoice.ts';
 import { isOwnCard, isOwnRefused, type Subscription } from '../domain/subscription.ts';
 import { type SubscriptionStatus, unpaidStatuses } from '../domain/subscription-states.ts';
 import { isBackupAgreed } from '../store/backup-agreements.ts';
 import { findDunning } from '../store/dunning-settings.ts';
-import { loadInvoiceCharges, settleInvoiceCharge, wasCardUpdated } from '../store/invoice-charges.ts';
+import { findMeanwhile, loadInvoiceCharges, settleInvoiceCharge } from '../store/invoice-charges.ts';
 import { lockInvoice, saveInvoice } from '../store/invoices.ts';
 import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
+import { timeOnClock } from '../store/test-clocks.ts';
 import { addFailureNotice } from './add-failure-notice.ts';
 import { announcePayments } from './announce-payments.ts';
 import { announceEnd } from './announce-period-end.ts';
@@ -62,7 +64,7 @@ export async function recordOutcomeIn(
   } else if (outcome.status === 'declined') {
     const { failureCode, declineCode } = outcome;
     const isOwn = isOwnCard(subscription, charge.paymentMethodId);
-    const isCardUpdated = await wasCardUpdated(tx, scope, charge.id);
+    const { isCardUpdated, awaitsNewCard } = await findMeanwhile(tx, scope, charge.id);
     // The schedule charges the subscription's own cards: what another card answers does not concern it. The same card may be another one since its bank has updated it.
     const isRefused = !charge.onPage && isOwn && !isCardUpdated && isRefusedForGood(failureCode, declineCode);
     const refused = isRefused ? charge.paymentMethodId : null;
@@ -78,8 +80,17 @@ export async function recordOutcomeIn(
     }
     const failed = charge.backup ? { ...invoice, backupChargeStatus: 'failed' as const } : invoice;
     const hasNewCard = (isOwn && isCardUpdated) || wasCardReplaced(subscription, invoice, charge);
-    await recordFailure(tx, scope, subscription, failed, failure, charge.actingAt, hasNewCard);
+    const awaitsCardUntil = awaitsNewCard ? await newCardDueAt(tx, scope, subscription, outcome.settledAt) : null;
+    await recordFailure(tx, scope, subscription, failed, failure, charge.actingAt, { hasNewCard, awaitsCardUntil });
   }
+}
+
+// How long a subscription that would end is left, so that a card that was refused while the last charge was under way can be given again (decisions 14.356).
+const newCardMs = 3_600_000;
+
+async function newCardDueAt(tx: Tx, scope: Scope, { testClockId }: Subscription, now: Date): Promise<Date> {
+  const at = await timeOnClock(tx, scope, { now: () => now }, testClockId);
+  return new Date(at.getTime() + newCardMs);
 }
 
 // Another card was given while the one that declined was asked. One that is given a moment later pays at once, and so does this one.
@@ -171,6 +182,14 @@ function cardsKept(
   return { defaultPaymentMethodId: id, backupPaymentMethodId: backup === id ? null : backup };
 }
 
+/** What is known of other cards when a payment has failed. */
+export interface NewsOfCards {
+  /** A card of the subscription is new, or was updated, since the charge began. */
+  readonly hasNewCard?: boolean;
+  /** Until when another card, which was refused meanwhile, can be given before the subscription ends. */
+  readonly awaitsCardUntil?: Date | null;
+}
+
 /**
  * Records that the payment of an invoice has failed: the subscription is past due, and the next try is set (decisions 14.91). After the last one it ends, or
  * stays unpaid, as the account has it. One whose set end is due ends now. Where a card failed that was named or typed, the subscription's own cards are charged when they were to be. In all these cases
@@ -184,7 +203,7 @@ export async function recordFailure(
   invoice: Invoice,
   failure: Pick<Invoice, 'failureCode' | 'declineCode' | 'refusedPaymentMethodId'>,
   at: Date,
-  hasNewCard = false,
+  { hasNewCard = false, awaitsCardUntil = null }: NewsOfCards = {},
 ): Promise<void> {
   const isTriedAtOnce = hasNewCard || invoice.updatedPaymentMethodIds.some((id) => isOwnCard(subscription, id));
   const firstFailedAt = startOfDunning(invoice.firstFailedAt, { dueAt: subscription.paymentAt ?? at, at });
@@ -210,7 +229,9 @@ export async function recordFailure(
   await appendInvoiceEvent(tx, scope, 'payment_failed', failed, at);
   if (!dunned.has(subscription.status)) {
     const paymentAt = isTriedAtOnce && subscription.status === 'unpaid' ? at : null;
-    const after = await saveSubscription(tx, scope, subscription, { ...subscription, paymentAt, heldUntil: null });
+    const expiresAt = laterOf(subscription.expiresAt, awaitsCardUntil);
+    const changes = { paymentAt, expiresAt, heldUntil: null };
+    const after = await saveSubscription(tx, scope, subscription, { ...subscription, ...changes });
     if (paymentAt !== null) wakeWhenDue(tx, after, at);
     if (invoice.status === 'uncollectible') await refundPaidParts(tx, scope, subscription.id, invoice, at);
     return;
@@ -226,11 +247,18 @@ export async function recordFailure(
   // Nothing is tried after the end that was set.
   const end = endsAt(subscription);
   if (end !== null && end <= at) {
+    // But the last invoice on a card that came meanwhile.
+    if (isTriedAtOnce && owesLastInvoice(subscription, failed)) {
+      const after = { ...subscription, paymentAt: at, heldUntil: null };
+      wakeWhenDue(tx, await saveSubscription(tx, scope, subscription, after), at);
+      return;
+    }
     const changes = { heldUntil: null, canceledAt: end };
     await announceEnd(tx, scope, await endSubscription(tx, scope, subscription, changes, at), at);
     return;
   }
-  const retryAt = isTriedAtOnce ? at : nextRetry(settings, { firstFailedAt, at, refusedForGood });
+  const scheduledAt = isTriedAtOnce ? at : nextRetry(settings, { firstFailedAt, at, refusedForGood });
+  const retryAt = scheduledAt ?? (settings.endsWith === 'canceled' ? (awaitsCardUntil ?? undefined) : undefined);
   if (retryAt === undefined && settings.endsWith === 'canceled') {
     await announceEnd(tx, scope, await endSubscription(tx, scope, subscription, { heldUntil: null }, at), at);
     return;
@@ -246,6 +274,11 @@ export async function recordFailure(
   if (pastDue.status !== before.status) await appendSubscriptionEvent(tx, scope, 'updated', pastDue, at);
   // Who pays on the page sees there that it failed.
   if (!invoice.paysOnPage) await addFailureNotice(tx, scope, failed, at);
+}
+
+// Of one that expires.
+function laterOf(expiresAt: Date | null, other: Date | null): Date | null {
+  return expiresAt !== null && other !== null && other > expiresAt ? other : expiresAt;
 }
 
 // The other card that pays in place of a refused health card has a place of its own: the health card stays refused.

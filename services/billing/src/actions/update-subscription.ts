@@ -8,13 +8,13 @@ import { type AskedItem, matchItems } from '../domain/item-match.ts';
 import { refuseMorePartnerTries } from '../domain/payment-tries.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { changeSubscription, paysWithNewCard, type SubscriptionChange } from '../domain/subscription-change.ts';
-import { loadInvoiceCharges } from '../store/invoice-charges.ts';
+import { findPendingCharge, loadInvoiceCharges, noteNewCard } from '../store/invoice-charges.ts';
 import { findInvoice } from '../store/invoices.ts';
 import { findSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { askAwaited } from './ask-awaited.ts';
 import { applyItems, priceItems } from './change-items.ts';
-import { changeUnderLock, chargeInFlight, refuseWhileCharging } from './change-subscription.ts';
+import { changeUnderLock, chargeInFlight } from './change-subscription.ts';
 import { checkNamedCards } from './check-payer.ts';
 import { type GivenDiscount, keepDiscounts, releasingOnRefusal, reserveDiscount } from './redeem-discounts.ts';
 import { type Cart, sellPrices } from './sell-prices.ts';
@@ -73,11 +73,16 @@ async function applyUpdate(
     const changed = changeSubscription(before, change, now);
     // Its items may be others than those that were priced.
     if (priced !== undefined && before.version !== known.version) throw chargeInFlight();
-    const after = priced === undefined ? changed : await applyItems(context, tx, scope, before, changed, priced, now);
     if (paysWithNewCard(before, change)) {
-      await refuseWhileCharging(tx, scope, before);
+      const pending = await findPendingCharge(tx, scope, before.latestInvoiceId ?? '');
+      if (pending !== undefined) {
+        // The subscription does not end with it, so that the same request again finds it there.
+        await noteNewCard(tx, scope, pending.id);
+        return chargeInFlight();
+      }
       await refuseMoreTries(tx, scope, before);
     }
+    const after = priced === undefined ? changed : await applyItems(context, tx, scope, before, changed, priced, now);
     if (change.discounts !== undefined) await keepDiscounts(tx, scope, after, true);
     return after;
   };

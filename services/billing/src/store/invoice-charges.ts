@@ -74,9 +74,22 @@ export async function noteUpdatedCard(tx: Tx, scope: Scope, invoiceId: string, p
   await tx.execute(noteUpdated, scope, [invoiceId, paymentMethodId]);
 }
 
-/** Whether the bank of a charge's card has updated it while the charge was on its way. */
-export async function wasCardUpdated(tx: Tx, scope: Scope, id: string): Promise<boolean> {
-  return (await tx.row(selectUpdated, scope, [id]))?.card_updated === true;
+/** Notes on a charge whose outcome is not known that another card was given meanwhile, and was refused. */
+export async function noteNewCard(tx: Tx, scope: Scope, id: string): Promise<void> {
+  await tx.execute(noteNew, scope, [id]);
+}
+
+/** What happened while a charge was on its way. */
+export interface MeanwhileOfCharge {
+  /** The bank of its card has updated it. */
+  readonly isCardUpdated: boolean;
+  /** Another card was given, and was refused until the outcome is known. */
+  readonly awaitsNewCard: boolean;
+}
+
+export async function findMeanwhile(tx: Tx, scope: Scope, id: string): Promise<MeanwhileOfCharge> {
+  const row = await tx.row(selectMeanwhile, scope, [id]);
+  return { isCardUpdated: row?.card_updated === true, awaitsNewCard: row?.awaits_new_card === true };
 }
 
 interface ChargeRow {
@@ -127,14 +140,19 @@ const selectPending = scoped<ChargeRow>(
   'invoice_charges.pending',
   `select ${columns} from invoice_charges where account_id = $1 and test_mode = $2 and invoice_id = $3 and status = 'pending'`,
 );
-const selectUpdated = scoped<{ card_updated: boolean }>(
-  'invoice_charges.card_updated',
-  'select card_updated from invoice_charges where account_id = $1 and test_mode = $2 and id = $3',
+const selectMeanwhile = scoped<{ card_updated: boolean; awaits_new_card: boolean }>(
+  'invoice_charges.meanwhile',
+  'select card_updated, awaits_new_card from invoice_charges where account_id = $1 and test_mode = $2 and id = $3',
 );
 const noteUpdated = scoped(
   'invoice_charges.note_updated_card',
   `update invoice_charges set card_updated = true
    where account_id = $1 and test_mode = $2 and invoice_id = $3 and payment_method_id = $4 and status = 'pending' and not card_updated`,
+);
+const noteNew = scoped(
+  'invoice_charges.note_new_card',
+  `update invoice_charges set awaits_new_card = true
+   where account_id = $1 and test_mode = $2 and id = $3 and status = 'pending' and not awaits_new_card`,
 );
 const insert = scoped(
   'invoice_charges.insert',
