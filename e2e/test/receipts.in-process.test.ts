@@ -10,24 +10,25 @@ import { booksAgree, stopWithBooks } from '../src/books.ts';
 import { type Json, record, text } from '../src/records.ts';
 import { runCli } from '../src/run-cli.ts';
 import { confirm, make, newCard, newCustomer, newSession, openShop, type Shop } from '../src/shop.ts';
+import { cancellationRefundTests } from './cancellation-refunds.ts';
 import { invoiceDocumentTests } from './invoice-documents.ts';
 import { updatedCardTests } from './updated-cards.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
-
 let eligo: Constellation;
 let api: Api;
 let shop: Shop;
 beforeAll(async () => {
   eligo = await startConstellation({ topology: 'in-process' });
   const made = await runCli(eligo, ['accounts', 'create', '--name', 'Care & Co', '--feature', 'receipts']);
-  api = eligo.api(text(made, 'test_api_key'));
+  const unlimited = ['--account', text(made, 'account'), '--mode', 'test', '--rate-limit', '0'];
+  api = eligo.api(text(await runCli(eligo, ['keys', 'create', ...unlimited]), 'api_key'));
   shop = await openShop(api);
 });
 afterAll(() => stopWithBooks(eligo));
 
-updatedCardTests(() => ({ eligo, api, shop }));
-invoiceDocumentTests(() => ({ eligo, api, shop }));
+const stack = () => ({ eligo, api, shop });
+for (const tests of [updatedCardTests, invoiceDocumentTests, cancellationRefundTests]) tests(stack);
 
 /** The receipt of a session, once it was mailed. */
 async function receiptOf(session: string): Promise<Json> {
