@@ -12,7 +12,7 @@ const { ELIGO_TEST_SUBSCRIPTIONS, ELIGO_TEST_MONTHS } = process.env;
 describeMonths(
   'all-in-one',
   {
-    ...{ subscriptions: 12, months: 4, onEachClock: 6, clocksAtOnce: 2, kills: 4, mostPasses: 2 },
+    ...{ subscriptions: 14, months: 4, onEachClock: 7, clocksAtOnce: 2, kills: 4, mostPasses: 2 },
     overdue: { subscriptions: 4, periods: 3, waves: 1 },
   },
   { seed: 1, withinMs: 300_000 },
@@ -27,24 +27,34 @@ if (isLongRun) {
     ...{ subscriptions: 100, months: 12, onEachClock: 25, clocksAtOnce: 4, kills: 40, mostPasses: 20 },
     overdue: { subscriptions: 30, periods: 26, waves: 3 },
   });
+  describeMonths(
+    'split',
+    {
+      ...{ subscriptions: 60, months: 12, onEachClock: 15, clocksAtOnce: 4, kills: 30, mostPasses: 0 },
+      ...{ atAnyTime: ['billing', 'billing-2'], overdue: { subscriptions: 30, periods: 26, waves: 3 } },
+    },
+    { billing: 2 },
+  );
 }
 
 function describeMonths(
   topology: Topology,
   size: Omit<MonthsPlan, 'seed' | 'wallClock'>,
-  { seed: fixedSeed, withinMs = 3 * 3_600_000 }: { seed?: number; withinMs?: number } = {},
+  {
+    seed: fixedSeed,
+    withinMs = 3 * 3_600_000,
+    billing = 1,
+  }: { seed?: number; withinMs?: number; billing?: number } = {},
 ): void {
   const { subscriptions, months, kills } = size;
-  describe(`renewals while processes are killed, ${topology}`, () => {
+  const beside = billing > 1 ? `, with ${billing} processes of billing` : '';
+  describe(`renewals while processes are killed, ${topology}${beside}`, () => {
     const wallClock = openWallClock();
     let running: RunningShop;
     beforeAll(async () => {
       // What a dead process held is taken over while the all-in-one still starts.
-      running = await openRunningShop(topology, {
-        ...shortBudgets,
-        ELIGO_RENEWAL_LEASE_MS: '3000',
-        ...wallClock.environment,
-      });
+      const environment = { ...shortBudgets, ELIGO_RENEWAL_LEASE_MS: '3000', ...wallClock.environment };
+      running = await openRunningShop(topology, environment, { billing });
     }, 180_000);
     afterAll(async () => {
       await running?.eligo.stop();
@@ -52,7 +62,7 @@ function describeMonths(
     }, 60_000);
 
     it(
-      `bill each period of ${subscriptions} subscriptions × ${months} months once, to the cent, with ${kills} kills, cards that decline and a processor that fails [D14.90, D14.91, D14.93]`,
+      `bill each period of ${subscriptions} subscriptions × ${months} months once, to the cent, with ${kills} kills, upgrades, pauses, cards that decline and a processor that fails [D14.90, D14.91, D14.93, D14.117, D14.185]`,
       async () => {
         const seed = seedOfRun(fixedSeed);
         console.log(`renewals: ELIGO_TEST_SEED=${seed}`);

@@ -1,4 +1,10 @@
-import { type Api, type Constellation, startConstellation, type Topology } from '@eligo/testkit';
+import {
+  type Api,
+  type Constellation,
+  type ConstellationOptions,
+  startConstellation,
+  type Topology,
+} from '@eligo/testkit';
 import { text } from '../records.ts';
 import { newCard, newCustomer, newSession, openShop, type Shop } from '../shop.ts';
 
@@ -33,12 +39,13 @@ export const shortBudgets = {
   ELIGO_RENEWAL_LEASE_MS: '10000',
 };
 
-/** Starts Eligo and opens a shop in it. */
+/** Starts Eligo, with so many processes of its components, and opens a shop in it. */
 export async function openRunningShop(
   topology: Topology,
   environment: Readonly<Record<string, string>> = shortBudgets,
+  replicas: NonNullable<ConstellationOptions['replicas']> = {},
 ): Promise<RunningShop> {
-  const eligo = await startConstellation({ topology, environment });
+  const eligo = await startConstellation({ topology, environment, replicas });
   try {
     const api = eligo.api();
     return { eligo, api, shop: await openShop(api) };

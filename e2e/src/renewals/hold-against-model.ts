@@ -5,12 +5,13 @@ import { waitUntil } from '@eligo/testkit';
 import { booksAgree } from '../books.ts';
 import type { RunningShop } from '../crashes/running-shop.ts';
 import { type Json, records, text } from '../records.ts';
+import { type ChangedKept, modelOfChanges } from './changes.ts';
 import { type Bill, beginningOf, type Kept } from './kinds.ts';
 import type { WallClock } from './wall-clock.ts';
 
 /** Subscriptions, and until when they were billed. */
 export interface BilledUntil {
-  readonly kept: readonly Kept[];
+  readonly kept: readonly (Kept | ChangedKept)[];
   readonly until: Date;
 }
 
@@ -73,7 +74,8 @@ export async function holdAgainstModel(
   return { ...billed, declined: charges.declined };
 }
 
-function modelOf(of: Kept, until: Date): string[] {
+function modelOf(of: Kept | ChangedKept, until: Date): string[] {
+  if ('changes' in of) return modelOfChanges(of, until).map(({ at, cents }) => lineOf(at, { health: cents, other: 0 }));
   const model: string[] = [];
   if (of.trialFrom !== undefined) model.push(lineOf(of.trialFrom, { health: 0, other: 0 }));
   if (of.soldAt !== undefined) model.push(lineOf(of.soldAt, of.bill(0)));

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Random } from '../chaos/random.ts';
 import { recovered } from '../crashes/run-confirm-crash.ts';
 import { renewalCrashes } from '../crashes/run-renewal-crash.ts';
@@ -9,6 +10,8 @@ import type { Progress } from './progress.ts';
 export interface KillPlan {
   readonly kills: number;
   readonly mostPasses: number;
+  /** These processes die, and no other: each at any time, whatever it does then. */
+  readonly atAnyTime?: readonly string[];
 }
 
 /** How often something died, by the failpoint or the process. */
@@ -22,6 +25,8 @@ const points = [
 /** Die at any time, where each is a process of its own. */
 const bystanders = ['gateway', 'catalog', 'refunds', 'webhooks', 'sandbox', 'nats'];
 
+const longestPauseMs = 500;
+
 /** The last kill is armed before this share of the work is done, so that enough is left for it to be passed. */
 const lastKillAt = 0.8;
 
@@ -30,7 +35,7 @@ export async function killAlong(
   running: RunningShop,
   random: Random,
   processor: FaultyProcessor,
-  { kills, mostPasses }: KillPlan,
+  { kills, mostPasses, atAnyTime }: KillPlan,
   progress: Progress,
 ): Promise<Kills> {
   const { eligo } = running;
@@ -38,8 +43,10 @@ export async function killAlong(
   const first = random.between(0, points.length - 1);
   for (let kill = 0; kill < kills; kill++) {
     if (!(await progress.reaches((lastKillAt * (kill + random.next())) / kills))) break;
-    if (eligo.topology === 'split' && random.next() < 0.3) {
-      const name = random.pick(bystanders);
+    if (atAnyTime !== undefined || (eligo.topology === 'split' && random.next() < 0.3)) {
+      const name = random.pick(atAnyTime ?? bystanders);
+      // Somewhere within the next step.
+      if (atAnyTime !== undefined) await pause(random.between(0, longestPauseMs));
       if (name === 'sandbox') await processor.forget();
       eligo.kill(name);
       await eligo.recovered();

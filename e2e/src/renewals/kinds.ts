@@ -29,11 +29,22 @@ export interface Kept {
   /** The bill of the period number `n`; the first one is 0. */
   bill(n: number): Bill;
   readonly weak?: WeakCard;
+  readonly changing?: Changing;
 }
+
+/** What changes of a subscription while it goes on: its item, between these, or whether it is paused. */
+export type Changing =
+  | {
+      readonly what: 'items';
+      readonly behavior: 'always_invoice' | 'create_prorations' | 'none';
+      readonly offers: readonly { readonly price: string; readonly quantity: number; readonly cents: number }[];
+    }
+  | { readonly what: 'pause'; readonly keepsAnchor: boolean };
 
 /** What all subscriptions are sold from. */
 export interface Offer {
   readonly monthly: string;
+  readonly monthlyLarge: string;
   readonly towels: string;
   readonly fortnightly: string;
   readonly fortnightlyTowels: string;
@@ -43,6 +54,7 @@ export interface Offer {
 
 const dayMs = 86_400_000;
 const eligibleCents = 1_940;
+const largeCents = 2_877;
 const towelCents = 763;
 const offCents = 333;
 const offMonths = 3;
@@ -57,6 +69,7 @@ export async function makeOffer({ api, shop }: RunningShop): Promise<Offer> {
   const towels = { name: 'Towels', hsa_fsa_eligibility: 'not_eligible' };
   return {
     monthly: await price({ ...eligible, ...month }),
+    monthlyLarge: await price({ ...eligible, unit_amount: largeCents, ...month }),
     towels: await price({ product_data: towels, unit_amount: towelCents, ...month }),
     fortnightly: await price({ ...eligible, ...fortnight }),
     fortnightlyTowels: await price({ product_data: towels, unit_amount: towelCents, ...fortnight }),
@@ -74,13 +87,32 @@ interface Kind {
   readonly bill: (quantity: number, n: number) => Bill;
   readonly trialDays?: number;
   readonly days?: number;
+  /** The least of an item that is sold. */
+  readonly least?: number;
   readonly weak?: WeakCard['field'];
+  readonly changing?: (offer: Offer, quantity: number) => Changing;
 }
 
 const onHealthCard = (quantity: number): Bill => ({ health: quantity * eligibleCents, other: 0 });
 const onBoth = (quantity: number): Bill => ({ health: quantity * eligibleCents, other: quantity * towelCents });
 const mixed = ({ monthly, towels }: Offer) => [monthly, towels];
 const eligible = ({ monthly }: Offer) => [monthly];
+
+// No change costs more than half of what is paid, so that its credit is used up by the next invoice.
+const otherPrice =
+  (behavior: 'always_invoice' | 'none') =>
+  (offer: Offer, quantity: number): Changing => ({
+    ...{ what: 'items', behavior },
+    offers: [
+      { price: offer.monthly, quantity, cents: quantity * eligibleCents },
+      { price: offer.monthlyLarge, quantity, cents: quantity * largeCents },
+    ],
+  });
+const otherQuantity = ({ monthly: price }: Offer, sold: number): Changing => ({
+  ...{ what: 'items', behavior: 'create_prorations' },
+  offers: [sold, sold + 1].map((quantity) => ({ price, quantity, cents: quantity * eligibleCents })),
+});
+const paused = (keepsAnchor: boolean) => (): Changing => ({ what: 'pause', keepsAnchor });
 
 const kinds: readonly Kind[] = [
   { name: 'monthly', cards: ['hsa'], items: eligible, bill: onHealthCard },
@@ -102,6 +134,11 @@ const kinds: readonly Kind[] = [
     bill: (quantity) => ({ health: (quantity * eligibleCents * 9) / 10, other: 0 }),
   },
   { name: 'fortnightly', cards: ['hsa'], items: (o) => [o.fortnightly], bill: onHealthCard, days: 14 },
+  { name: 'upgraded now', cards: ['hsa'], items: eligible, bill: onHealthCard, changing: otherPrice('always_invoice') },
+  { name: 'more of it', cards: ['hsa'], items: eligible, bill: onHealthCard, least: 2, changing: otherQuantity },
+  { name: 'upgraded later', cards: ['fsa'], items: eligible, bill: onHealthCard, changing: otherPrice('none') },
+  { name: 'paused', cards: ['hsa'], items: eligible, bill: onHealthCard, changing: paused(true) },
+  { name: 'paused, begins anew', cards: ['hsa'], items: eligible, bill: onHealthCard, changing: paused(false) },
 ];
 
 const fortnightlyKinds: readonly Kind[] = [
@@ -130,7 +167,7 @@ async function sell(
   on: { clock: string; at: Date } | undefined,
 ): Promise<Kept> {
   const kind = from[place % from.length] as Kind;
-  const quantity = 1 + (Math.floor(place / from.length) % 3);
+  const quantity = (kind.least ?? 1) + (Math.floor(place / from.length) % 3);
   const customer = await newCustomer(api, on && { test_clock: on.clock });
   const [card = '', backup] = await Promise.all(kind.cards.map((name) => newCard(api, customer, name)));
   const made = await make(api, '/v1/subscriptions', 'subscription', {
@@ -148,6 +185,7 @@ async function sell(
     ...(kind.trialDays === undefined ? {} : { trialFrom: at }),
     ...(kind.days === undefined ? {} : { days: kind.days }),
     bill: (n) => kind.bill(quantity, n),
+    ...(kind.changing && { changing: kind.changing(offer, quantity) }),
     ...(kind.weak && { weak: { field: kind.weak, good, bad: await newCard(api, customer, 'insufficient_funds') } }),
   };
 }

@@ -1,8 +1,8 @@
-import { type ApiAnswer, waitUntil } from '@eligo/testkit';
 import type { Random } from '../chaos/random.ts';
 import type { RunningShop } from '../crashes/running-shop.ts';
-import { type Json, record, text } from '../records.ts';
+import { record, text } from '../records.ts';
 import { make } from '../shop.ts';
+import { type ChangedKept, insist, makeChange, planChanges } from './changes.ts';
 import type { FaultyProcessor } from './faulty-processor.ts';
 import { beginningOf, type Kept, type Offer, sellOnClock } from './kinds.ts';
 import type { WallClock } from './wall-clock.ts';
@@ -10,14 +10,14 @@ import type { WallClock } from './wall-clock.ts';
 /** Subscriptions on one clock, and all that will happen there. */
 export interface Lane {
   readonly clock: string;
-  readonly kept: readonly Kept[];
+  readonly kept: readonly (Kept | ChangedKept)[];
   readonly stops: readonly Stop[];
 }
 
 /** A time to which the clock goes, and what is done there. */
 interface Stop {
   readonly at: Date;
-  readonly change?: { readonly subscription: string; readonly fields: Json };
+  readonly act?: (running: RunningShop) => Promise<unknown>;
 }
 
 export interface LaneSize {
@@ -48,7 +48,11 @@ export async function openLane(running: RunningShop, offer: Offer, random: Rando
   for (let place = half; place < size.subscriptions; place++) {
     kept.push(await sellOnClock(running, offer, clock, later, size.first + place));
   }
-  return { clock, kept, stops: plan(random, kept, later, endOf(start, size.months)) };
+  const end = endOf(start, size.months);
+  const withChanges = kept.map((of) =>
+    of.changing === undefined ? of : { ...of, changes: planChanges(random, of, of.changing, later, end) },
+  );
+  return { clock, kept: withChanges, stops: plan(random, withChanges, later, end) };
 }
 
 function endOf(start: Date, months: number): Date {
@@ -56,13 +60,16 @@ function endOf(start: Date, months: number): Date {
 }
 
 // Uneven steps, from an hour to more than two periods; and for some periods of a weak card the times at which it is declined and pays again.
-function plan(random: Random, kept: readonly Kept[], from: Date, end: Date): Stop[] {
+function plan(random: Random, kept: readonly (Kept | ChangedKept)[], from: Date, end: Date): Stop[] {
   const stops: Stop[] = [{ at: end }];
   for (let at = from.getTime(); at < end.getTime(); ) {
     at += random.pick([hourMs, dayMs, 3 * dayMs, 9 * dayMs, 20 * dayMs, 70 * dayMs]) * (0.5 + random.next());
     if (at < end.getTime()) stops.push({ at: new Date(at) });
   }
   for (const of of kept) {
+    if ('changes' in of) {
+      for (const change of of.changes) stops.push({ at: change.at, act: (running) => makeChange(running, of, change) });
+    }
     if (of.weak === undefined) continue;
     const { field, bad, good } = of.weak;
     for (let n = 1; beginningOf(of, n + 1) < end; n++) {
@@ -71,8 +78,12 @@ function plan(random: Random, kept: readonly Kept[], from: Date, end: Date): Sto
       const declinesAt = Math.max(renewal - random.between(1, 6 * 24) * hourMs, from.getTime());
       // The last try is seven days after the first.
       const paysAt = renewal + random.between(1, 6 * 24) * hourMs;
-      const change = (card: string) => ({ subscription: of.id, fields: { [field]: card } });
-      stops.push({ at: new Date(declinesAt), change: change(bad) }, { at: new Date(paysAt), change: change(good) });
+      const path = `/v1/subscriptions/${of.id}`;
+      const give =
+        (card: string) =>
+        ({ api }: RunningShop) =>
+          insist(`PATCH ${path}`, () => api.patch(path, { subscription: { [field]: card } }), 200);
+      stops.push({ at: new Date(declinesAt), act: give(bad) }, { at: new Date(paysAt), act: give(good) });
     }
   }
   return stops.toSorted((one, other) => one.at.getTime() - other.at.getTime());
@@ -87,15 +98,11 @@ export async function runLane(
   onStep: () => void,
 ): Promise<number> {
   let refused = 0;
-  for (const { at, change } of lane.stops) {
+  for (const { at, act } of lane.stops) {
     if (random.next() < 0.5) await processor.disturb(random);
     if (random.next() < 0.4) wallClock.jump(random);
     await advance(running, lane.clock, at, wallClock);
-    if (change !== undefined) {
-      const body = { subscription: change.fields };
-      const path = `/v1/subscriptions/${change.subscription}`;
-      await insist(`PATCH ${path}`, () => running.api.patch(path, body), 200);
-    }
+    await act?.(running);
     if (random.next() < 0.1) {
       const back = new Date(at.getTime() - random.between(1, 40 * dayMs)).toISOString();
       const goBack = () => running.api.post(`${clocks}/${lane.clock}/advance`, { test_clock: { frozen_time: back } });
@@ -125,16 +132,3 @@ async function advance({ api }: RunningShop, clock: string, to: Date, wallClock?
 
 // Some times as long as an advance takes that meets no trouble.
 const correctedAfterMs = 1_500;
-
-// While a process comes up again, the gateway is away, or answers 503; under a lock it answers 409 or 503.
-async function insist(what: string, ask: () => Promise<ApiAnswer>, status: number): Promise<ApiAnswer> {
-  let last: ApiAnswer | undefined;
-  const answered = async () => {
-    last = await ask();
-    return last.status === 429 || last.status >= 500 ? undefined : last;
-  };
-  const answer = await waitUntil(answered, { withinMs: 90_000, everyMs: 100, what: `${what} ${last?.text ?? ''}` });
-  if (answer.status !== status)
-    throw new Error(`${what}: expected ${status}, was answered ${answer.status} ${answer.text}`);
-  return answer;
-}
