@@ -95,6 +95,35 @@ it('counts the credits of an earlier period that paid for this one, and those of
   expect(await pendingOf(subscriptionId)).toEqual([-Math.floor((6_000 * 6_000) / 6_750)]);
 });
 
+it('counts what is left of a credit of an earlier period, also on a later invoice of this one [D14.332]', async () => {
+  const items = [{ interval: 'year', unitAmountCents: 36_500, quantity: 1 }];
+  const { subscriptionId } = await sell(on, scope, { items, receivedCents: 36_500 });
+  // Forty days are left of a year. A month costs 30.00.
+  on.at('2027-02-20T00:00:00.000Z');
+  await changeTo(subscriptionId, on.peers.price(), 'create_prorations');
+  expect([(await read(subscriptionId)).invoice.totalCents, await pendingOf(subscriptionId)]).toEqual([0, [-1_000]]);
+  // Half of a month of 28 days: 15.00 are credited and 45.00 charged, and the rest of the year pays 10.00 of it.
+  on.at('2027-03-06T00:00:00.000Z');
+  await changeTo(subscriptionId, on.peers.price({ unitAmountCents: 9_000 }), 'always_invoice');
+  const { invoice } = await read(subscriptionId);
+  expect([invoice.totalCents, await pendingOf(subscriptionId)]).toEqual([2_000, []]);
+  // 30.00, 10.00 and 20.00 were paid, and 10.00 refunded.
+  on.peers.refunded.set(invoice.paymentIntentId ?? '', 1_000);
+  await changeTo(subscriptionId, on.peers.price({ unitAmountCents: 0 }), 'create_prorations');
+  expect(await pendingOf(subscriptionId)).toEqual([-Math.floor((4_500 * 5_000) / 6_000)]);
+});
+
+it('counts money once that a credit moved to another period at the time at which both began [D14.332]', async () => {
+  const { subscriptionId, sessionId } = await sold();
+  const yearly = (unitAmountCents: number) => on.peers.price({ unitAmountCents, recurring: { interval: 'year' } });
+  await changeTo(subscriptionId, yearly(30_000), 'create_prorations');
+  expect((await read(subscriptionId)).invoice.totalCents).toBe(27_000);
+  // 30.00 and 270.00 were paid, and the 30.00 refunded.
+  on.peers.refunded.set(sessionId, 3_000);
+  await changeTo(subscriptionId, yearly(0), 'create_prorations');
+  expect(await pendingOf(subscriptionId)).toEqual([-27_000]);
+});
+
 it('credits nothing of what disputes took: of the session, and with a refund of a renewal [D14.236]', async () => {
   const { subscriptionId, sessionId, price } = await sold();
   on.peers.disputed.set(sessionId, 3_000);

@@ -1,11 +1,10 @@
 import { Failure } from '@eligo/failures';
 import type { Scope } from '@eligo/postgres';
-import { eachAtOnce } from '@eligo/service';
 import { cents, centsFromInt64, sumCents } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { type KeptShare, sharesOfRecurring } from '../domain/kept-share.ts';
 import type { Subscription } from '../domain/subscription.ts';
-import { earlierCreditsOf, paidInvoicesSince } from '../store/paid-invoices.ts';
+import { earlierCreditsOf, invoicesOfPeriod } from '../store/paid-invoices.ts';
 import { readTakenBack } from './read-taken-back.ts';
 
 /**
@@ -16,30 +15,26 @@ import { readTakenBack } from './read-taken-back.ts';
 export async function readKeptShare(
   context: Context,
   scope: Scope,
-  { id, currentPeriodStart }: Subscription,
+  subscription: Subscription,
   tooMany: { readonly loc: readonly string[]; readonly text: string },
 ): Promise<KeptShare> {
   const { database } = context;
-  const since = currentPeriodStart;
-  const { invoices, firstId, mayBeMore } = await paidInvoicesSince(database, scope, id, since);
-  if (mayBeMore) throw Failure.invalid(tooMany.loc, 'value_error', tooMany.text);
-  const own = invoices.filter(({ checkoutSessionId }) => checkoutSessionId === null);
+  const period = await invoicesOfPeriod(database, scope, subscription);
+  if (period.mayBeMore) throw Failure.invalid(tooMany.loc, 'value_error', tooMany.text);
+  const own = period.paid.filter(({ checkoutSessionId }) => checkoutSessionId === null);
   const whole = own.filter(({ isPaid }) => isPaid).map((one) => one.id);
-  const [takenBack, creditCents] = await Promise.all([
+  const sessionIds = period.paid.flatMap(({ checkoutSessionId }) => checkoutSessionId ?? []);
+  const [takenBack, creditCents, ...ofSessions] = await Promise.all([
     readTakenBack(context, scope, own),
-    earlierCreditsOf(database, scope, whole, { firstId, since }),
+    earlierCreditsOf(database, scope, whole, period),
+    // A subscription is sold by one session.
+    ...sessionIds.map((sessionId) => shareOfSession(context, scope, sessionId)),
   ]);
-  const shares: KeptShare[] = [
-    {
-      paidCents: cents(sumCents(own.map(({ amountPaidCents }) => amountPaidCents)) + creditCents),
-      takenBackCents: sumCents([...takenBack.values()]),
-    },
-  ];
-  const sessionIds = invoices.flatMap(({ checkoutSessionId }) => checkoutSessionId ?? []);
-  // A subscription is sold by one session.
-  await eachAtOnce(sessionIds, { atOnce: 1 }, async (sessionId) => {
-    shares.push(await shareOfSession(context, scope, sessionId));
-  });
+  const ofInvoices: KeptShare = {
+    paidCents: cents(sumCents(own.map(({ amountPaidCents }) => amountPaidCents)) + creditCents),
+    takenBackCents: sumCents([...takenBack.values()]),
+  };
+  const shares = [ofInvoices, ...ofSessions];
   return {
     paidCents: sumCents(shares.map(({ paidCents }) => paidCents)),
     takenBackCents: sumCents(shares.map(({ takenBackCents }) => takenBackCents)),
