@@ -551,6 +551,7 @@ create table prorations (
   unpaid_cents bigint default 0 not null,
   unpaid_invoice_id text collate "C",
   lapsed_cents bigint default 0 not null,
+  seq bigint default nextval('proration_seq'::regclass),
   constraint prorations_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint prorations_account_id_test_mode_subscription_id_fkey FOREIGN KEY (account_id, test_mode, subscription_id) REFERENCES subscriptions(account_id, test_mode, id),
   constraint charge_eligible_by_its_letter CHECK (((kind = 'credit'::text) OR (NOT eligible) OR (eligibility IS DISTINCT FROM 'letter_of_medical_necessity'::text) OR (letter_id IS NOT NULL))),

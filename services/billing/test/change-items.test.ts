@@ -1,6 +1,4 @@
-import { fromBinary } from '@bufbuild/protobuf';
 import { type Scope, withTx } from '@eligo/postgres';
-import { EventSchema } from '@eligo/proto/events/v1/events';
 import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
 import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -12,7 +10,7 @@ import { loadInvoiceLines } from '../src/store/invoice-lines.ts';
 import { loadInvoiceCredits, pendingProrations, returnCredits } from '../src/store/prorations.ts';
 import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
 import { stripeCases } from './stripe-cases.ts';
-import { callsOn, may } from './subscription-calls.ts';
+import { callsOn, may, refusedBy } from './subscription-calls.ts';
 import { unpaidCreditTests } from './unpaid-credits.ts';
 
 let on: Fixture;
@@ -28,7 +26,7 @@ beforeEach(() => {
 });
 afterEach(() => turnFailpointsOff());
 
-const { runAt, read, eventsOf, invoicesOf, update, pastDue, voids } = callsOn(
+const { runAt, read, eventsOf, refundsOf, invoicesOf, update, pastDue, voids } = callsOn(
   () => on,
   () => scope,
 );
@@ -52,7 +50,6 @@ const pendingOf = async (id: string) =>
   (await pendingProrations(on.database, scope, id)).map(({ kind, leftCents }) =>
     kind === 'credit' ? -leftCents : leftCents,
   );
-const within = (constraint: string) => expect.objectContaining({ constraint });
 const chargesOf = async (id: string) => {
   const { invoice } = await read(id);
   return (await loadInvoiceCharges(on.database, scope, invoice.id)).map(({ leg, amountCents }) => [leg, amountCents]);
@@ -217,13 +214,7 @@ describe('a payment for other items', () => {
       refund: 'prorated',
       refundAmountCents: null,
     });
-    const commands = await on.test.admin<{ payload: Buffer }>(
-      `select payload from billing.outbox where aggregate_id = $1 and type = 'command.refund'`,
-      [id],
-    );
-    expect(commands.map(({ payload }) => fromBinary(EventSchema, payload).object.value)).toMatchObject([
-      { amountCents: 1_500n },
-    ]);
+    expect(await refundsOf(id)).toMatchObject([{ amountCents: 1_500 }]);
   });
 });
 
@@ -296,10 +287,10 @@ describe('what is refused', () => {
     const [credit, charge] = await pendingProrations(on.database, scope, id);
     const change = (text: string, of = credit) =>
       on.test.admin(`update billing.prorations set ${text} where id = $1`, [of?.id]);
-    await expect(change('left_cents = left_cents - 1')).rejects.toEqual(within('proration_is_carried_once'));
-    await expect(change('left_cents = left_cents + 1')).rejects.toEqual(within('left_within_amount'));
-    await expect(change('left_cents = 1', charge)).rejects.toEqual(within('charge_is_whole'));
-    await expect(change('amount_cents = 1')).rejects.toEqual(within('proration_is_final'));
+    await expect(change('left_cents = left_cents - 1')).rejects.toEqual(refusedBy('proration_is_carried_once'));
+    await expect(change('left_cents = left_cents + 1')).rejects.toEqual(refusedBy('left_within_amount'));
+    await expect(change('left_cents = 1', charge)).rejects.toEqual(refusedBy('charge_is_whole'));
+    await expect(change('amount_cents = 1')).rejects.toEqual(refusedBy('proration_is_final'));
     const use = (eligible: boolean) =>
       on.test.admin(
         `with used as (update billing.prorations set left_cents = left_cents - 1 where id = $3)
@@ -307,8 +298,8 @@ describe('what is refused', () => {
          values ($1, true, $2, $3, 1, $4)`,
         [scope.accountId, invoiceId, credit?.id, eligible],
       );
-    await expect(use(true)).rejects.toEqual(within('invoice_is_the_sum_of_its_lines'));
-    await expect(use(false)).rejects.toEqual(within('proration_is_carried_once'));
+    await expect(use(true)).rejects.toEqual(refusedBy('invoice_is_the_sum_of_its_lines'));
+    await expect(use(false)).rejects.toEqual(refusedBy('proration_is_carried_once'));
     await runAt(may);
     const { invoice } = await read(id);
     await expect(
@@ -317,9 +308,9 @@ describe('what is refused', () => {
           where invoice_id = $1 and proration_id is not null`,
         [invoice.id],
       ),
-    ).rejects.toEqual(within('invoice_lines_one_of_a_proration'));
+    ).rejects.toEqual(refusedBy('invoice_lines_one_of_a_proration'));
     await expect(withTx(on.database, scope, (tx) => returnCredits(tx, scope, id, invoice.id))).rejects.toEqual(
-      within('proration_is_carried_once'),
+      refusedBy('proration_is_carried_once'),
     );
   });
 });

@@ -1,4 +1,6 @@
+import { fromBinary } from '@bufbuild/protobuf';
 import type { Scope } from '@eligo/postgres';
+import { EventSchema } from '@eligo/proto/events/v1/events';
 import { expect } from 'vitest';
 import { payInvoice } from '../src/actions/pay-invoice.ts';
 import { type SubscriptionUpdate, updateSubscription } from '../src/actions/update-subscription.ts';
@@ -6,10 +8,22 @@ import { voidInvoice } from '../src/actions/void-invoice.ts';
 import { runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { findInvoice } from '../src/store/invoices.ts';
 import { findSubscription } from '../src/store/subscriptions.ts';
-import { callOf, type Fixture, sell } from './fixture.ts';
+import { callOf, type Fixture, type Sold, sell } from './fixture.ts';
 
 /** When the first renewal of what the tests sell is due. */
 export const may = '2026-05-01T00:00:00.000Z';
+
+/** An error of the database that names this constraint. */
+export const refusedBy = (constraint: string) => expect.objectContaining({ constraint });
+
+/** Sells until one is as it is wanted, such as one that is charged at the right minute of a spread. */
+export async function sellOne(sells: () => Promise<Sold>, isWanted: (sold: Sold) => boolean): Promise<Sold> {
+  for (let tries = 0; tries < 100; tries++) {
+    const sold = await sells();
+    if (isWanted(sold)) return sold;
+  }
+  throw new Error('None of a hundred is as it is wanted');
+}
 
 /** The calls of a test about subscriptions of one account, on a fixture that is open once the test runs. */
 export function callsOn(machineOf: () => Fixture, scopeOf: () => Scope) {
@@ -31,6 +45,19 @@ export function callsOn(machineOf: () => Fixture, scopeOf: () => Scope) {
         [ids],
       )
     ).map(({ type }) => type);
+  /** The refunds that were commanded for a subscription. Refunds carries out each operation once. */
+  const refundsOf = async (id: string) => {
+    const rows = await machineOf().test.admin<{ payload: Buffer }>(
+      `select payload from billing.outbox where aggregate_id = $1 and type = 'command.refund' order by event_id`,
+      [id],
+    );
+    return rows.map(({ payload }) => {
+      const { object } = fromBinary(EventSchema, payload);
+      if (object.case !== 'refundRequested') throw new Error('no refund');
+      const { operationId, subject, amountCents } = object.value;
+      return { operationId, subject, amountCents: Number(amountCents) };
+    });
+  };
   const invoicesOf = (id: string) =>
     machineOf().test.admin<{ status: string; total_cents: bigint; period_start: Date }>(
       'select status, total_cents, period_start from billing.invoices where subscription_id = $1 order by number',
@@ -75,5 +102,5 @@ export function callsOn(machineOf: () => Fixture, scopeOf: () => Scope) {
     expect([subscription.status, invoice.status]).toEqual(['canceled', 'uncollectible']);
     return sold;
   }
-  return { runAt, read, eventsOf, invoicesOf, update, pay, voids, pastDue, unpaid, givenUp };
+  return { runAt, read, eventsOf, refundsOf, invoicesOf, update, pay, voids, pastDue, unpaid, givenUp };
 }

@@ -36,7 +36,7 @@ export async function insertProrations(tx: Tx, scope: Scope, made: readonly Pror
   ]);
 }
 
-/** What no invoice of a subscription carries yet, oldest first. It is at most `mostPending`. */
+/** What no invoice of a subscription carries yet, in the order in which it was made. It is at most `mostPending`. */
 export async function pendingProrations(db: Db, scope: Scope, subscriptionId: string): Promise<Proration[]> {
   return (await db.rows(selectPending, scope, [subscriptionId, mostPending.changes + mostPending.shares])).map(fromRow);
 }
@@ -154,6 +154,7 @@ function fromRow(row: ProrationRow): Proration {
   };
 }
 
+// Those of the release before have no `seq`: they are older, and in the order of their ids.
 const columns = `id, subscription_id, subscription_item_id, kind, price_id, product_id, quantity, whole_cents, subtotal_cents, discount_cents,
      tax_cents, shipping_cents, amount_cents, eligible, eligibility, rule, rule_version, rationale, letter_id, period_start, period_end,
      left_cents, created_at, is_share, unpaid_cents`;
@@ -167,7 +168,8 @@ const insert = scoped(
 );
 const selectPending = scoped<ProrationRow>(
   'prorations.pending',
-  `select ${columns} from prorations where account_id = $1 and test_mode = $2 and subscription_id = $3 and left_cents > 0 order by id limit $4`,
+  `select ${columns} from prorations where account_id = $1 and test_mode = $2 and subscription_id = $3 and left_cents > 0
+   order by seq nulls first, id limit $4`,
 );
 const selectWithPending = scoped<{ id: string }>(
   'prorations.pending_of_several',
@@ -190,7 +192,7 @@ const carryCharges = scoped(
      update prorations p set unpaid_invoice_id = $5
       where account_id = $1 and test_mode = $2 and subscription_id = $4 and left_cents > 0 and unpaid_cents > 0 and unpaid_invoice_id is null
         and exists (select 1 from prorations c where c.account_id = $1 and c.test_mode = $2 and c.id = any($3::text[])
-          and c.subscription_item_id = p.subscription_item_id and c.id < p.id))
+          and c.subscription_item_id = p.subscription_item_id and (coalesce(c.seq, 0), c.id) < (coalesce(p.seq, 0), p.id)))
    update prorations set left_cents = 0 where account_id = $1 and test_mode = $2 and id = any($3::text[])`,
 );
 const selectCredits = scoped<{
@@ -202,7 +204,8 @@ const selectCredits = scoped<{
   'invoice_credits.of_invoice',
   `select c.proration_id, c.amount_cents, c.eligible, p.eligibility from invoice_credits c
    join prorations p on p.account_id = $1 and p.test_mode = $2 and p.id = c.proration_id
-   where c.account_id = $1 and c.test_mode = $2 and c.invoice_id = $3 order by c.proration_id`,
+   where c.account_id = $1 and c.test_mode = $2 and c.invoice_id = $3
+   order by p.seq nulls first, p.id`,
 );
 const giveBack = scoped(
   'prorations.give_back',
