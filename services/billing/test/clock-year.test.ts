@@ -1,4 +1,5 @@
 import { fromBinary } from '@bufbuild/protobuf';
+import { Failure } from '@eligo/failures';
 import type { Scope } from '@eligo/postgres';
 import { EventSchema } from '@eligo/proto/events/v1/events';
 import fc from 'fast-check';
@@ -104,6 +105,45 @@ describe('a test clock that is advanced', () => {
     expect([await run(), await paidPeriods(on, subscriptionId)]).toMatchObject(['stuck', { length: 1 }]);
     on.peers.refusesClocks = false;
     expect([await run(), await paidPeriods(on, subscriptionId)]).toMatchObject(['done', { length: 2 }]);
+  });
+
+  it('asks checkout for nothing while all that is due by it is held [D14.93]', async () => {
+    const clock = await newClock();
+    const { subscriptionId } = await sell(on, scope, { testClockId: clock });
+    const until = new Date('2026-05-01T00:00:00.000Z');
+    await on.test.admin('update billing.test_clocks set frozen_time = $2 where id = $1', [clock, until]);
+    const hold = (time: string) =>
+      on.test.admin('update billing.subscriptions set held_until = $2 where id = $1', [subscriptionId, time]);
+    const { signal } = new AbortController();
+    const run = () => runDueOnClock(on.context, scope, clock, until, { signal, wait: false });
+    on.peers.clockTimes.length = 0;
+    await hold('2026-04-01T00:01:00.000Z');
+    expect([await run(), on.peers.clockTimes]).toEqual(['stuck', []]);
+    await hold('2026-04-01T00:00:00.000Z');
+    expect([await run(), on.peers.clockTimes]).toEqual(['done', [until]]);
+  });
+
+  it('is looked at later if checkout does not answer in its time and nothing was done, and at once if something was [D14.93]', async () => {
+    const clock = await newClock();
+    await sell(on, scope, { testClockId: clock });
+    const until = new Date('2026-06-01T00:00:00.000Z');
+    await on.test.admin('update billing.test_clocks set frozen_time = $2 where id = $1', [clock, until]);
+    const { checkout } = on.context;
+    const run = (answers: number) => {
+      const controller = new AbortController();
+      let asked = 0;
+      const setTestClock: typeof checkout.setTestClock = async (...request) => {
+        asked += 1;
+        if (asked <= answers) return checkout.setTestClock(...request);
+        controller.abort();
+        throw new Failure('service_unavailable');
+      };
+      const context = { ...on.context, checkout: { ...checkout, setTestClock } };
+      return runDueOnClock(context, scope, clock, until, { signal: controller.signal, wait: false });
+    };
+    expect(await run(0)).toBe('stuck');
+    expect(await run(1)).toBe('stopped');
+    expect(await run(1)).toBe('done');
   });
 
   it('is not ready while the outcome of a charge is unknown, and the job goes on with it', async () => {

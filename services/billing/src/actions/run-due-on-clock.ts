@@ -3,7 +3,7 @@ import { type Scope, withTx } from '@eligo/postgres';
 import { eachAtOnce } from '@eligo/service';
 import type { Context } from '../context.ts';
 import type { TestClock } from '../domain/test-clock.ts';
-import { dueOnClock, holdSubscription } from '../store/due-subscriptions.ts';
+import { type DueOnClock, dueOnClock, holdSubscription } from '../store/due-subscriptions.ts';
 import { holdUntil } from './hold-until.ts';
 import { mirrorTestClock } from './mirror-test-clock.ts';
 import { runDueStep } from './run-due-step.ts';
@@ -14,7 +14,7 @@ const atOnce = 8;
 // What another process has taken, or waits to be asked again, is looked for again after this.
 const pauseMs = 200;
 
-/** How far it has come: all is done; the signal was aborted before; or what is next cannot be done now. */
+/** How far it has come: all is done; the signal was aborted after a part of it; or nothing more can be done now. */
 export type ClockProgress = 'done' | 'stopped' | 'stuck';
 
 /**
@@ -30,31 +30,36 @@ export async function runDueOnClock(
   options: { readonly signal: AbortSignal; readonly wait: boolean },
 ): Promise<ClockProgress> {
   const { signal, wait } = options;
-  let reached: number | undefined;
+  let reached: Date | undefined;
+  let isAnyDone = false;
+  // Checkout is asked only for what can be taken: not again and again for what is held.
+  const runNext = async (due: readonly DueOnClock[], at: Date): Promise<boolean> => {
+    const ids = takeable(due, at, context.clock.now());
+    if (ids.length === 0) return false;
+    const isReached = at.getTime() === reached?.getTime();
+    if (!isReached && !(await reach(context, scope, { id: clockId, frozenTime: at }, signal))) return false;
+    reached = at;
+    return runTogether(context, scope, ids);
+  };
   while (!signal.aborted) {
     const due = await dueOnClock(context.database, scope, clockId, until, mostAtOnce);
-    const first = due[0];
+    const [first] = due;
     if (first === undefined) return 'done';
-    if (
-      first.dueAt.getTime() !== reached &&
-      !(await reach(context, scope, { id: clockId, frozenTime: first.dueAt }, signal))
-    ) {
-      if (!wait) return signal.aborted ? 'stopped' : 'stuck';
-      await pauseUnlessAborted(signal);
+    if (await runNext(due, first.dueAt)) {
+      isAnyDone = true;
       continue;
     }
-    reached = first.dueAt.getTime();
-    const together = due.filter(({ dueAt }) => dueAt.getTime() === first.dueAt.getTime());
-    const done = await runTogether(
-      context,
-      scope,
-      together.map(({ id }) => id),
-    );
-    if (done) continue;
-    if (!wait) return 'stuck';
+    if (!wait) return signal.aborted && isAnyDone ? 'stopped' : 'stuck';
     await pauseUnlessAborted(signal);
   }
   return 'stopped';
+}
+
+// Those that are due at this time and that no process holds.
+function takeable(due: readonly DueOnClock[], at: Date, now: Date): string[] {
+  return due
+    .filter(({ dueAt, heldUntil }) => dueAt.getTime() === at.getTime() && (heldUntil === null || heldUntil <= now))
+    .map(({ id }) => id);
 }
 
 // Whether checkout has taken the time. It is asked again where it does not answer: one clock must not end the work for the others.

@@ -52,11 +52,14 @@ export async function nextDueAt(db: Db, after: Date): Promise<Date | undefined> 
 export interface DueOnClock {
   readonly id: string;
   readonly dueAt: Date;
+  /** No process takes it before this time of the wall clock. */
+  readonly heldUntil: Date | null;
 }
 
 /** Those of a test clock that are due by this time of it, the earliest first. */
 export async function dueOnClock(db: Db, scope: Scope, clockId: string, at: Date, most: number): Promise<DueOnClock[]> {
-  return (await db.rows(selectOnClock, scope, [clockId, at, most])).map(({ id, due_at }) => ({ id, dueAt: due_at }));
+  const rows = await db.rows(selectOnClock, scope, [clockId, at, most]);
+  return rows.map((row) => ({ id: row.id, dueAt: row.due_at, heldUntil: row.held_until }));
 }
 
 /** Takes one subscription until `until`; false when another process has it, or a pause is not over. */
@@ -100,9 +103,9 @@ const freeFalse = unscoped<{ freed: number }>(
   'select free_false_holds($1, $2::interval, $3) as freed',
 );
 const next = unscoped<{ at: Date | null }>('subscriptions.next_due', 'select next_due_subscription($1) as at');
-const selectOnClock = scoped<{ id: string; due_at: Date }>(
+const selectOnClock = scoped<{ id: string; due_at: Date; held_until: Date | null }>(
   'subscriptions.due_on_clock',
-  `select id, due_at from subscriptions where account_id = $1 and test_mode = $2 and test_clock_id = $3 and due_at <= $4
+  `select id, due_at, held_until from subscriptions where account_id = $1 and test_mode = $2 and test_clock_id = $3 and due_at <= $4
    order by due_at limit $5`,
 );
 const hold = scoped(
