@@ -144,6 +144,21 @@ describe('the mail before a trial or a year ends', () => {
     expect(text).not.toContain('<b>');
   });
 
+  it('asks checkout once for each card [D14.192]', async () => {
+    const backup = on.peers.card(false);
+    const { card } = await sold({ items: yearly, backup });
+    await runAt('2027-03-25T00:00:00Z');
+    const { checkout } = on.context;
+    const asked: string[] = [];
+    const getPaymentMethod: typeof checkout.getPaymentMethod = (request, ...rest) => {
+      asked.push(request.id ?? '');
+      return checkout.getPaymentMethod(request, ...rest);
+    };
+    await mail({ ...on.context, checkout: { ...checkout, getPaymentMethod } });
+    expect(asked.toSorted()).toEqual([card, backup].toSorted());
+    expect(server.mails).toHaveLength(1);
+  });
+
   it('names both cards, and the period that then begins has its own mail a year later [D14.192]', async () => {
     const { subscriptionId } = await sold({
       items: [{ interval: 'year' }, { interval: 'year', eligibility: 'not_eligible' }],

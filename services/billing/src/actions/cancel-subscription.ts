@@ -33,16 +33,16 @@ export async function cancelSubscription(
   id: string,
   cancellation: Cancellation,
 ): Promise<Subscription> {
-  const known = await findSubscription(context.database, scope, id);
+  let known = await findSubscription(context.database, scope, id);
   if (known !== undefined && !cancellation.atPeriodEnd && (await isAwaited(context, scope, known))) {
     // Refuses what cannot be refunded before the customer is given up.
     decideCancellation(known, undefined, cancellation, nothingRefundable, context.clock.now());
     await askAwaited(context, scope, known, true);
     // The customer paid before the cancellation. The partner decides again, now that the subscription is active.
-    const settled = await findSubscription(context.database, scope, id);
-    if (settled?.status === 'active') throw chargeInFlight();
+    known = await findSubscription(context.database, scope, id);
+    if (known?.status === 'active') throw chargeInFlight();
   }
-  const asked = await readRefunded(context, scope, id, cancellation);
+  const asked = await readRefunded(context, scope, known, cancellation);
   return withTx(context.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, id);
     if (before === undefined) throw new Failure('subscription_not_found');
@@ -83,12 +83,11 @@ interface Refunded {
 async function readRefunded(
   context: Context,
   scope: Scope,
-  id: string,
+  subscription: Subscription | undefined,
   { atPeriodEnd, refund }: Cancellation,
 ): Promise<Refunded> {
   const nothing = { takenBack: new Map<string, Cents>(), kept: nothingTakenBack, subscription: undefined };
   if (atPeriodEnd || refund === 'none') return nothing;
-  const subscription = await findSubscription(context.database, scope, id);
   const latestId = subscription?.latestInvoiceId ?? undefined;
   const invoice = latestId === undefined ? undefined : await findInvoice(context.database, scope, latestId);
   if (subscription === undefined || invoice === undefined) return nothing;

@@ -8,7 +8,7 @@ import { type Bucket, bucketsOf } from '../domain/eligible-classes.ts';
 import type { Invoice, InvoiceCharge } from '../domain/invoice.ts';
 import { newCharge } from '../domain/new-charge.ts';
 import { nextCharge } from '../domain/payment-shares.ts';
-import { isOwnCard, type Subscription } from '../domain/subscription.ts';
+import { type CardIds, isOwnCard, type Subscription } from '../domain/subscription.ts';
 import { owingStatuses } from '../domain/subscription-states.ts';
 import { findPendingCharge, insertInvoiceCharge, loadInvoiceCharges } from '../store/invoice-charges.ts';
 import { loadInvoiceLines } from '../store/invoice-lines.ts';
@@ -17,7 +17,7 @@ import { loadInvoiceCredits } from '../store/prorations.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { wasUpdatedSince } from '../store/updated-cards.ts';
 import { endSubscription } from './end-subscription.ts';
-import { type CardIds, cardsOf, isCustomerThere } from './payer.ts';
+import { cardsOf, isCustomerThere } from './payer.ts';
 import { type ChargeOutcome, otherCardPays, recordFailure, recordOutcome, updatedExcept } from './record-payment.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
 

@@ -26,9 +26,13 @@ export async function invoiceBeforeEnd(
     const latest = await findInvoice(context.database, scope, latestInvoiceId ?? '');
     return owesLastInvoice(subscription, latest) ? 'owes' : 'nothing';
   }
+  // Most have nothing to invoice, and need no transaction.
+  const pending = await pendingProrations(context.database, scope, id);
+  if (lastInvoice(subscription, pending, at) === undefined) return 'nothing';
   return withTx(context.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, id);
     if (before?.version !== version) return 'changed';
+    // Read again: the void of an earlier invoice gives back its credits, and changes no version.
     const invoiced = lastInvoice(before, await pendingProrations(tx, scope, id), at);
     if (invoiced === undefined) return 'nothing';
     const saved = await saveSubscription(tx, scope, before, invoiced.subscription);

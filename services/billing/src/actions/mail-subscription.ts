@@ -1,5 +1,4 @@
 import type { Scope } from '@eligo/postgres';
-import type { Card } from '@eligo/proto/checkout/v1/checkout';
 import { cents } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { subscriptionNoticeHtml, subscriptionNoticeSubject } from '../documents/subscription-notice-html.ts';
@@ -26,7 +25,7 @@ import {
 import { findSubscription } from '../store/subscriptions.ts';
 import { eligibilityAt } from './judge-items.ts';
 import { dropped } from './mail-notice.ts';
-import { absentAsNull, cardsOf as chargedCardsOf, emailOf } from './payer.ts';
+import { cardsOfMethods, emailOf, findMethod, methodsOf } from './payer.ts';
 import type { MailKind } from './send-mail.ts';
 
 /**
@@ -73,7 +72,7 @@ async function paymentOf(context: Context, scope: Scope, invoiceId: string): Pro
   const cards = charges
     .filter(({ status }) => status === 'succeeded')
     .map(async ({ amountCents, paymentMethodId }) => {
-      const [card] = await cardsOf(context, scope, [paymentMethodId]);
+      const card = (await findMethod(context, scope, paymentMethodId))?.card;
       return { isHealthCard: card?.hsaFsa === true, cents: amountCents, last4: card?.last4 ?? null };
     });
   const { paidAt: at, totalCents, pageUrl: invoiceUrl } = invoice;
@@ -109,15 +108,7 @@ async function upcomingPeriod(
 }
 
 async function namedCards(context: Context, scope: Scope, of: Subscription): Promise<NamedCards> {
-  const ids = [of.defaultPaymentMethodId, of.backupPaymentMethodId].filter((id) => id !== null);
-  const [cards, known] = await Promise.all([chargedCardsOf(context, scope, of), cardsOf(context, scope, ids)]);
-  return { cards, last4: known.map((card) => card.last4) };
-}
-
-async function cardsOf(context: Context, scope: Scope, ids: readonly string[]): Promise<Card[]> {
-  const caller = context.callerFor(scope);
-  const methods = await Promise.all(
-    ids.map((id) => absentAsNull(context.checkout.getPaymentMethod({ id }, { caller }))),
-  );
-  return methods.flatMap((method) => method?.card ?? []);
+  const methods = await methodsOf(context, scope, of);
+  const known = [methods.standard, methods.backup].flatMap((method) => method?.card ?? []);
+  return { cards: cardsOfMethods(of, methods), last4: known.map(({ last4 }) => last4) };
 }

@@ -3,22 +3,42 @@ import type { Scope } from '@eligo/postgres';
 import type { PaymentMethod } from '@eligo/proto/checkout/v1/checkout';
 import type { Context } from '../context.ts';
 import type { Card, Cards } from '../domain/payment-shares.ts';
-import type { Subscription } from '../domain/subscription.ts';
+import type { CardIds } from '../domain/subscription.ts';
 
-/** The cards that are charged for a subscription. */
-export type CardIds = Pick<Subscription, 'defaultPaymentMethodId' | 'backupPaymentMethodId'>;
+/** The payment methods of a subscription as checkout has them now; null for one that it does not have, or that is no longer there. */
+export interface PayingMethods {
+  readonly standard: PaymentMethod | null;
+  readonly backup: PaymentMethod | null;
+}
 
-/** The cards of a subscription as checkout has them now; undefined when one of them is no longer there: the other one does not pay its part. */
-export async function cardsOf(context: Context, scope: Scope, ids: CardIds): Promise<Cards | undefined> {
-  const { defaultPaymentMethodId, backupPaymentMethodId } = ids;
+export async function methodsOf(
+  context: Context,
+  scope: Scope,
+  { defaultPaymentMethodId, backupPaymentMethodId }: CardIds,
+): Promise<PayingMethods> {
   const [standard, backup] = await Promise.all([
-    cardOf(context, scope, defaultPaymentMethodId),
-    cardOf(context, scope, backupPaymentMethodId),
+    findMethod(context, scope, defaultPaymentMethodId),
+    findMethod(context, scope, backupPaymentMethodId),
   ]);
-  const isGone = (card: Card | null, id: string | null) => card === null && id !== null;
-  return isGone(standard, defaultPaymentMethodId) || isGone(backup, backupPaymentMethodId)
-    ? undefined
-    : { standard, backup };
+  return { standard, backup };
+}
+
+/** The cards of these methods; undefined when one of them is no longer there: the other one does not pay its part. */
+export function cardsOfMethods(ids: CardIds, { standard, backup }: PayingMethods): Cards | undefined {
+  const isGone = (method: PaymentMethod | null, id: string | null) => method === null && id !== null;
+  if (isGone(standard, ids.defaultPaymentMethodId) || isGone(backup, ids.backupPaymentMethodId)) return undefined;
+  return { standard: standard && cardOfMethod(standard), backup: backup && cardOfMethod(backup) };
+}
+
+/** The cards of a subscription as checkout has them now; undefined when one of them is no longer there. */
+export async function cardsOf(context: Context, scope: Scope, ids: CardIds): Promise<Cards | undefined> {
+  return cardsOfMethods(ids, await methodsOf(context, scope, ids));
+}
+
+/** A payment method as checkout has it now; null without an id, or if it is no longer there. */
+export async function findMethod(context: Context, scope: Scope, id: string | null): Promise<PaymentMethod | null> {
+  if (id === null) return null;
+  return absentAsNull(context.checkout.getPaymentMethod({ id }, { caller: context.callerFor(scope) }));
 }
 
 /** Whether the customer is still there: the cards of one that was deleted are not charged. */
@@ -66,12 +86,6 @@ export async function emailOf(context: Context, scope: Scope, customerId: string
     context.checkout.getCustomer({ id: customerId }, { caller: context.callerFor(scope) }),
   );
   return customer === null || customer.deleted ? undefined : customer.email;
-}
-
-async function cardOf(context: Context, scope: Scope, id: string | null): Promise<Card | null> {
-  if (id === null) return null;
-  const method = await absentAsNull(context.checkout.getPaymentMethod({ id }, { caller: context.callerFor(scope) }));
-  return method && cardOfMethod(method);
 }
 
 // A card of which nothing is known is treated as a health card (decisions 14.70).

@@ -5,7 +5,7 @@ import { endsAt } from '../domain/due-step.ts';
 import { isRefusedForGood, nextRetry, startOfDunning } from '../domain/dunning.ts';
 import type { ChargeStatus, Invoice, InvoiceCharge } from '../domain/invoice.ts';
 import { owesLastInvoice } from '../domain/last-invoice.ts';
-import { isOwnCard, isOwnRefused, type Subscription } from '../domain/subscription.ts';
+import { type CardIds, isOwnCard, isRefusedOwnCard, type Subscription } from '../domain/subscription.ts';
 import { type SubscriptionStatus, unpaidStatuses } from '../domain/subscription-states.ts';
 import { isBackupAgreed } from '../store/backup-agreements.ts';
 import { findDunning } from '../store/dunning-settings.ts';
@@ -18,7 +18,6 @@ import { announcePayments } from './announce-payments.ts';
 import { announceEnd } from './announce-period-end.ts';
 import { appendInvoiceEvent, appendSubscriptionEvent } from './billing-events.ts';
 import { endSubscription, refundPaidParts } from './end-subscription.ts';
-import type { CardIds } from './payer.ts';
 import { settleRedemptions } from './redeem-discounts.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
 
@@ -210,8 +209,8 @@ export async function recordFailure(
   const settings = await findDunning(tx, scope);
   const refused = refusedCards(invoice, failure.refusedPaymentMethodId);
   const refusedForGood =
-    isOwnRefused(subscription, refused.refusedPaymentMethodId) &&
-    (!invoice.healthRefused || isOwnRefused(subscription, refused.refusedBackupPaymentMethodId));
+    isRefusedOwnCard(subscription, refused.refusedPaymentMethodId) &&
+    (!invoice.healthRefused || isRefusedOwnCard(subscription, refused.refusedBackupPaymentMethodId));
   const failed = await saveInvoice(tx, scope, invoice, {
     ...invoice,
     attempts: invoice.attempts + 1,
@@ -246,21 +245,18 @@ export async function recordFailure(
   }
   // Nothing is tried after the end that was set.
   const end = endsAt(subscription);
-  if (end !== null && end <= at) {
-    // But the last invoice on a card that came meanwhile.
-    if (isTriedAtOnce && owesLastInvoice(subscription, failed)) {
-      const after = { ...subscription, paymentAt: at, heldUntil: null };
-      wakeWhenDue(tx, await saveSubscription(tx, scope, subscription, after), at);
-      return;
-    }
-    const changes = { heldUntil: null, canceledAt: end };
-    await announceEnd(tx, scope, await endSubscription(tx, scope, subscription, changes, at), at);
+  const isEndDue = end !== null && end <= at;
+  // But the last invoice on a card that came meanwhile.
+  if (isEndDue && isTriedAtOnce && owesLastInvoice(subscription, failed)) {
+    const after = { ...subscription, paymentAt: at, heldUntil: null };
+    wakeWhenDue(tx, await saveSubscription(tx, scope, subscription, after), at);
     return;
   }
   const scheduledAt = isTriedAtOnce ? at : nextRetry(settings, { firstFailedAt, at, refusedForGood });
   const retryAt = scheduledAt ?? (settings.endsWith === 'canceled' ? (awaitsCardUntil ?? undefined) : undefined);
-  if (retryAt === undefined && settings.endsWith === 'canceled') {
-    await announceEnd(tx, scope, await endSubscription(tx, scope, subscription, { heldUntil: null }, at), at);
+  if (isEndDue || (retryAt === undefined && settings.endsWith === 'canceled')) {
+    const changes = { heldUntil: null, ...(isEndDue ? { canceledAt: end } : {}) };
+    await announceEnd(tx, scope, await endSubscription(tx, scope, subscription, changes, at), at);
     return;
   }
   const before = subscription;

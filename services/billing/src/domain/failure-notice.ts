@@ -1,7 +1,7 @@
 import type { Cents } from '@eligo/values';
 import { type DunningSettings, nextRetry } from './dunning.ts';
 import type { Invoice } from './invoice.ts';
-import { isOwnRefused, type Subscription } from './subscription.ts';
+import { isRefusedOwnCard, type Subscription } from './subscription.ts';
 
 /** What a mail about a failed payment says. It names nothing that was bought. */
 export interface FailureNotice {
@@ -52,7 +52,7 @@ export function afterFailure(
   if (status !== 'past_due' || at === null || firstFailedAt === null) return { kind: 'none' };
   const isLast = nextRetry(settings, { firstFailedAt, at, refusedForGood: false }) === undefined;
   // A card that was refused for good is not charged at the last time either; one that the customer has given since is.
-  const isRefused = isOwnRefused(subscription, refusedPaymentMethodId);
+  const isRefused = isRefusedOwnCard(subscription, refusedPaymentMethodId);
   if (isRefused && isLast) return { kind: 'deadline', at, endsWith: settings.endsWith };
   return { kind: 'retry', at, endsWith: isLast ? settings.endsWith : null };
 }

@@ -66,18 +66,18 @@ export interface SubscriptionItem {
   readonly updatedAt: Date;
 }
 
+/** The cards that are charged for a subscription. */
+export type CardIds = Pick<Subscription, 'defaultPaymentMethodId' | 'backupPaymentMethodId'>;
+
 /** Whether a card is one of the two that a subscription is charged on. */
 export function isOwnCard(
-  {
-    defaultPaymentMethodId,
-    backupPaymentMethodId,
-  }: Pick<Subscription, 'defaultPaymentMethodId' | 'backupPaymentMethodId'>,
+  { defaultPaymentMethodId, backupPaymentMethodId }: CardIds,
   paymentMethodId: string,
 ): boolean {
   return paymentMethodId === defaultPaymentMethodId || paymentMethodId === backupPaymentMethodId;
 }
 
 /** Whether a card that was refused for good is one that a subscription would still be charged on. */
-export function isOwnRefused(cards: Parameters<typeof isOwnCard>[0], refusedPaymentMethodId: string | null): boolean {
+export function isRefusedOwnCard(cards: CardIds, refusedPaymentMethodId: string | null): boolean {
   return refusedPaymentMethodId !== null && isOwnCard(cards, refusedPaymentMethodId);
 }
