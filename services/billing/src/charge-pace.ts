@@ -27,8 +27,8 @@ interface Bucket {
   pausedUntilMs: number;
   /** When the last one that waits asks again. */
   lastTurnMs: number;
-  /** When a turn was last asked for. */
-  askedAtMs: number;
+  /** When `take` was last called. */
+  lastTakeMs: number;
 }
 
 // A longer queue asks again then. A hold that ends much later is taken for one of a clock that was ahead (store/due-subscriptions.ts).
@@ -57,7 +57,7 @@ export function createChargePace(limits: PaceLimits): ChargePace {
     const known = buckets.get(key);
     if (known !== undefined) return known;
     if (buckets.size >= mostBuckets) dropIdle(nowMs);
-    const made = { tokenAtMs: 0, pausedUntilMs: 0, lastTurnMs: 0, askedAtMs: 0 };
+    const made = { tokenAtMs: 0, pausedUntilMs: 0, lastTurnMs: 0, lastTakeMs: 0 };
     buckets.set(key, made);
     return made;
   }
@@ -67,7 +67,7 @@ export function createChargePace(limits: PaceLimits): ChargePace {
     const bucket = bucketOf(scope, nowMs);
     bucket.tokenAtMs = Math.min(bucket.tokenAtMs, nowMs + turnMs);
     bucket.pausedUntilMs = Math.min(bucket.pausedUntilMs, nowMs + longestPauseMs);
-    if (nowMs < bucket.askedAtMs - setBackMs) bucket.lastTurnMs = 0;
+    if (nowMs < bucket.lastTakeMs - setBackMs) bucket.lastTurnMs = 0;
     return bucket;
   }
 
@@ -101,7 +101,7 @@ export function createChargePace(limits: PaceLimits): ChargePace {
     take(scope, now) {
       const nowMs = now.getTime();
       const bucket = bucketAt(scope, nowMs);
-      bucket.askedAtMs = nowMs;
+      bucket.lastTakeMs = nowMs;
       const tokenAtMs = Math.max(bucket.tokenAtMs, nowMs - (burst - 1) * turnMs);
       if (bucket.pausedUntilMs <= nowMs && tokenAtMs <= nowMs) {
         bucket.tokenAtMs = tokenAtMs + turnMs;

@@ -26,9 +26,10 @@ export const noticeMail: MailKind = {
   queue: noticeMails,
   async compose(context: Context, scope, mail: ClaimedMail) {
     const { database } = context;
-    const kept = await findNotice(database, scope, mail.id);
-    if (kept?.hasLater) return dropped('superseded');
-    if (kept?.isLate) return dropped('too_late');
+    const notice = await findNotice(database, scope, mail.id);
+    if (notice === undefined) throw new Error(`Mail ${mail.id} has no notice`);
+    if (notice.hasLater) return dropped('superseded');
+    if (notice.isLate) return dropped('too_late');
     // Before the invoice: once a payment has ended, the invoice read after it has the outcome.
     const charges = await loadInvoiceCharges(database, scope, mail.subjectId);
     const owed = await findOwed(context, scope, mail.subjectId);
@@ -39,24 +40,24 @@ export const noticeMail: MailKind = {
     if (reason === 'authentication') {
       // Of a process of the release before: in test mode the customers of an account without a name are mailed nothing.
       if (settings === undefined && scope.testMode) return dropped('test_mode');
-      if (settings === undefined && !kept?.asksToConfirm) return dropped('turned_off');
+      if (settings === undefined && !notice.asksToConfirm) return dropped('turned_off');
       if ((await findAuthenticationNotices(database, scope)) !== 'on') return dropped('opted_out');
     } else if (settings === undefined) {
       // One that asked to confirm a payment, which has failed for another reason since then.
-      return dropped(kept?.asksToConfirm ? 'changed' : 'turned_off');
+      return dropped(notice.asksToConfirm ? 'changed' : 'turned_off');
     }
     if (charges.some(({ status }) => status === 'pending') || isChargedNow(context, subscription)) {
       return { kind: 'postponed', code: 'payment_in_flight' };
     }
     const to = await emailOf(context, scope, subscription.customerId);
     if (to === undefined) return dropped('no_address');
-    const notice = {
+    const content = {
       merchantName: settings?.merchantName ?? (await nameOnReceipts(database, scope, subscription.id)) ?? null,
       ...{ pageUrl, testMode: scope.testMode, reason },
       dueCents: amountsLeft(invoice, charges).leftCents,
       next: afterFailure(subscription, invoice, await findDunning(database, scope)),
     };
-    return { to, subject: failureNoticeSubject(notice), html: failureNoticeHtml(notice), attachments: [] };
+    return { to, subject: failureNoticeSubject(content), html: failureNoticeHtml(content), attachments: [] };
   },
 };
 

@@ -37,5 +37,5 @@ interface GivenBack {
 }
 
 function centsOf({ amountRefundedCents, amountDisputedCents }: GivenBack): Cents {
-  return cents(centsFromInt64(amountRefundedCents + amountDisputedCents));
+  return cents(centsFromInt64(amountRefundedCents) + centsFromInt64(amountDisputedCents));
 }

@@ -18,8 +18,8 @@ export function failureNoticeHtml({ merchantName, reason, dueCents, pageUrl, nex
 }
 
 function titleOf(reason: FailureReason, merchantName: string | null): string {
-  const payment = merchantName === null ? 'your payment' : `your payment to ${merchantName}`;
-  return reason === 'authentication' ? `Confirm ${payment}` : `${payment.replace('your', 'Your')} failed`;
+  const to = merchantName === null ? '' : ` to ${merchantName}`;
+  return reason === 'authentication' ? `Confirm your payment${to}` : `Your payment${to} failed`;
 }
 
 const why: Readonly<Record<FailureReason, (payment: string) => string>> = {

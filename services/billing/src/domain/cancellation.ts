@@ -100,7 +100,7 @@ function refundOf(
         throw Failure.invalid(
           ['body', 'subscription', 'refund_amount'],
           'refund_amount_exceeds_remaining',
-          'refund_amount exceeds what remains of the amount paid on the latest invoice.',
+          `Send at most ${leftCents}. That is what remains of the amount paid on the latest invoice.`,
         );
       }
       return amount;

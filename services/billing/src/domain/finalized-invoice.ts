@@ -1,7 +1,13 @@
 import { type Cents, cents, newId, sumCents, takeDiscounts } from '@eligo/values';
 import { discountingOf, type StoredDiscount } from './discounts.ts';
 import { bucketOf, needsLetter } from './eligible-classes.ts';
-import { type BillingReason, type Invoice, type InvoiceLine, notCollected, type ProratedLines } from './invoice.ts';
+import {
+  type BillingReason,
+  type InvoiceLine,
+  notCollected,
+  type ProratedLines,
+  type SubscriptionInvoice,
+} from './invoice.ts';
 import { minimumChargeCents } from './payment-shares.ts';
 import type { Subscription, SubscriptionItem } from './subscription.ts';
 
@@ -31,7 +37,7 @@ export function finalizedInvoice(
   { id, customerId }: Pick<Subscription, 'id' | 'customerId'>,
   { lines, credits }: ProratedLines,
   { reason, periodStart, periodEnd, at }: InvoiceTerms,
-): Invoice {
+): SubscriptionInvoice {
   const creditCents = sumCents(credits.map(({ amountCents }) => amountCents));
   const totalCents = cents(sumCents(lines.map((line) => line.totalCents)) - creditCents);
   const eligibleCredits = credits.filter(({ eligible }) => eligible);

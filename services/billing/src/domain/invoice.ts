@@ -54,6 +54,11 @@ export interface Invoice {
   readonly version: bigint;
 }
 
+/** An invoice that billing makes for a subscription. */
+export interface SubscriptionInvoice extends Invoice {
+  readonly subscriptionId: string;
+}
+
 /** The fields of a new invoice that its payment and its page fill in. */
 export const notCollected = {
   pageUrl: null,

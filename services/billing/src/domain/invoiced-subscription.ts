@@ -1,6 +1,6 @@
 import type { StoredDiscount } from './discounts.ts';
 import { finalizedInvoice, type InvoiceTerms, itemsUninvoiced } from './finalized-invoice.ts';
-import type { Invoice, InvoiceLine, ProratedLines } from './invoice.ts';
+import type { InvoiceLine, ProratedLines, SubscriptionInvoice } from './invoice.ts';
 import { type Proration, type RestOfPeriod, withProrations } from './proration.ts';
 import type { Subscription } from './subscription.ts';
 import { discountsAfter } from './used-discounts.ts';
@@ -8,7 +8,7 @@ import { discountsAfter } from './used-discounts.ts';
 /** A subscription, its new invoice, and what the invoice is made of. */
 export interface InvoicedSubscription extends ProratedLines {
   readonly subscription: Subscription;
-  readonly invoice: Invoice;
+  readonly invoice: SubscriptionInvoice;
 }
 
 /**

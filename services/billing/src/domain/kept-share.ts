@@ -23,14 +23,14 @@ export function keptOf(amountCents: Cents, { paidCents, takenBackCents }: KeptSh
 }
 
 /** A line of the session that sold a subscription. */
-export interface PaidLine {
+interface PaidLine {
   readonly recurs: boolean;
   readonly totalCents: Cents;
   readonly refundedCents: Cents;
 }
 
 /** What was received with it, and what of that is not refunded, and is held by disputes. */
-export interface SessionAmounts {
+interface SessionAmounts {
   readonly receivedCents: Cents;
   readonly leftCents: Cents;
   readonly disputedCents: Cents;

@@ -17,12 +17,12 @@ export function lastInvoice(
   const netCents = netPending(pending);
   if (netCents < minimumChargeCents || duePending(pending) !== netCents) return undefined;
   const charges = pending.filter(({ kind }) => kind === 'charge');
-  const timeOf = (pick: (...times: number[]) => number, of: (one: Proration) => Date) =>
-    new Date(pick(...charges.map((one) => of(one).getTime())));
+  const starts = charges.map(({ periodStart }) => periodStart.getTime());
+  const ends = charges.map(({ periodEnd }) => periodEnd.getTime());
   const invoiced = invoiceSubscription(before, [], pending, {
     reason: 'subscription_update',
-    periodStart: timeOf(Math.min, ({ periodStart }) => periodStart),
-    periodEnd: timeOf(Math.max, ({ periodEnd }) => periodEnd),
+    periodStart: new Date(Math.min(...starts)),
+    periodEnd: new Date(Math.max(...ends)),
     at,
   });
   return { ...invoiced, subscription: { ...invoiced.subscription, paymentAt: before.currentPeriodEnd } };

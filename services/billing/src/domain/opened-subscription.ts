@@ -8,7 +8,7 @@ import {
   itemsUninvoiced,
   periodLines,
 } from './finalized-invoice.ts';
-import type { Invoice, InvoiceLine } from './invoice.ts';
+import type { InvoiceLine, SubscriptionInvoice } from './invoice.ts';
 import type { Subscription, SubscriptionItem } from './subscription.ts';
 import { trialNoticeAt } from './trial-notice.ts';
 import { discountsAfter, takenOff } from './used-discounts.ts';
@@ -57,7 +57,7 @@ const maximumCents = 99_999_999;
 export function openSubscription(
   id: string,
   terms: SubscriptionTerms,
-): { subscription: Subscription; invoice: Invoice; lines: readonly InvoiceLine[] } {
+): { subscription: Subscription; invoice: SubscriptionInvoice; lines: readonly InvoiceLine[] } {
   const { at } = terms;
   const rhythm = rhythmOf(terms.items.map(({ price }) => price));
   refusePastTimes(terms);

@@ -2,7 +2,7 @@ import { Failure } from '@eligo/failures';
 import { cents, periodAround, periodEnd } from '@eligo/values';
 import { discountsAt, type StoredDiscount } from './discounts.ts';
 import { itemsInvoicedBy, periodLines } from './finalized-invoice.ts';
-import type { Invoice, ProratedLines } from './invoice.ts';
+import type { ProratedLines, SubscriptionInvoice } from './invoice.ts';
 import { invoiceSubscription } from './invoiced-subscription.ts';
 import { type Proration, restOfPeriod } from './proration.ts';
 import type { Subscription } from './subscription.ts';
@@ -17,7 +17,7 @@ export function pauseSubscription(before: Subscription): Subscription {
 /** A subscription that goes on, and what that costs: an invoice, or nothing. */
 export interface Resumption extends ProratedLines {
   readonly subscription: Subscription;
-  readonly invoice: Invoice | null;
+  readonly invoice: SubscriptionInvoice | null;
   /** The credits for what is left of the period that was paid, where another one begins now. */
   readonly prorations: readonly Proration[];
 }
@@ -38,7 +38,7 @@ export function overlapsPaidPeriod(
  */
 export function resumeSubscription(
   before: Subscription,
-  { kept, decisions: eligibility, pending }: CreditFacts,
+  facts: CreditFacts,
   keepsAnchor: boolean,
   at: Date,
 ): Resumption {
@@ -48,7 +48,7 @@ export function resumeSubscription(
   }
   const period = keepsAnchor ? periodAround(before.anchor, before, at) : { start: at, end: periodEnd(at, before, at) };
   const discounts = before.discounts as readonly StoredDiscount[];
-  const whole = periodLines(before.items, discountsAt(discounts, at), eligibility);
+  const whole = periodLines(before.items, discountsAt(discounts, at), facts.decisions);
   const rest = keepsAnchor ? { period, at } : undefined;
   const lines = rest === undefined ? whole : restOfPeriod(whole, rest);
   const terms = { reason: 'subscription_update', periodStart: at, periodEnd: period.end, at } as const;
@@ -62,16 +62,7 @@ export function resumeSubscription(
   };
   const unused = { period: periodAround(before.anchor, before, at), at };
   const prorations = overlapsPaidPeriod(before, keepsAnchor, at)
-    ? before.items.flatMap((item) =>
-        creditForItem(
-          before,
-          item,
-          item.invoicedCents ?? cents(0),
-          { kept, decisions: eligibility, pending },
-          unused,
-          false,
-        ),
-      )
+    ? before.items.flatMap((item) => creditForItem(before, item, item.invoicedCents ?? cents(0), facts, unused, false))
     : [];
-  return { ...invoiceSubscription(resumed, lines, [...pending, ...prorations], terms, rest), prorations };
+  return { ...invoiceSubscription(resumed, lines, [...facts.pending, ...prorations], terms, rest), prorations };
 }

@@ -45,7 +45,7 @@ export interface RestOfPeriod {
 }
 
 /** What is credited of a whole period: what is pending, so that nobody has paid it yet, and what was paid. */
-export interface Credited {
+interface Credited {
   readonly unpaidCents: Cents;
   readonly paidCents: Cents;
 }
