@@ -1,6 +1,4 @@
-import { fromBinary } from '@bufbuild/protobuf';
 import type { Scope } from '@eligo/postgres';
-import { EventSchema } from '@eligo/proto/events/v1/events';
 import { cents } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
@@ -21,18 +19,10 @@ beforeEach(() => {
   scope = someScope();
 });
 
-const { runAt, read, eventsOf, update, unpaid } = callsOn(
+const { runAt, read, eventsOf, refundsOf, update, unpaid } = callsOn(
   () => on,
   () => scope,
 );
-
-const refundsOf = async (id: string) => {
-  const commands = await on.test.admin<{ payload: Buffer }>(
-    `select payload from billing.outbox where type = 'command.refund' and aggregate_id = $1`,
-    [id],
-  );
-  return commands.map(({ payload }) => fromBinary(EventSchema, payload).object.value);
-};
 
 describe('a cancellation', () => {
   const now = { atPeriodEnd: false, refund: 'full', refundAmountCents: null } as const;
@@ -86,7 +76,7 @@ describe('a cancellation', () => {
     on.peers.refunded.set(health ?? '', charges[0]?.amountCents ?? 0);
     const refund = { ...now, refund: 'custom', refundAmountCents: cents(5_000) } as const;
     await cancelSubscription(on.context, scope, id, refund);
-    expect(await refundsOf(id)).toMatchObject([{ amountCents: 5_000n, subject: { value: other } }]);
+    expect(await refundsOf(id)).toMatchObject([{ amountCents: 5_000, subject: { value: other } }]);
   });
 
   it('of one that is past due writes off what it owes, and charges nothing more [D14.94]', async () => {
@@ -206,7 +196,7 @@ describe('a prorated refund on cancellation', () => {
       refund: 'prorated',
       refundAmountCents: null,
     });
-    return (await refundsOf(id)).map((refund) => Number((refund as { amountCents: bigint }).amountCents));
+    return (await refundsOf(id)).map(({ amountCents }) => amountCents);
   };
 
   it('leaves out what a renewal carries of the period before [D14.3, D14.330]', async () => {
@@ -278,7 +268,7 @@ describe('a prorated refund on cancellation', () => {
     });
     expect((await read(id)).subscription.status).toBe('active');
     await custom(1_000);
-    expect(await refundsOf(id)).toMatchObject([{ amountCents: 1_000n }]);
+    expect(await refundsOf(id)).toMatchObject([{ amountCents: 1_000 }]);
   });
 
   it('is not of a subscription that changed while checkout was asked [D14.330]', async () => {

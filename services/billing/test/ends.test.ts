@@ -6,11 +6,12 @@ import { changeNotices } from '../src/actions/change-notices.ts';
 import { changeRenewalSpread } from '../src/actions/change-renewal-spread.ts';
 import { payInvoice } from '../src/actions/pay-invoice.ts';
 import { advanceTestClock, createTestClock, removeTestClock } from '../src/actions/test-clocks.ts';
+import type { Context } from '../src/context.ts';
 import { chargeAt } from '../src/domain/renewal-spread.ts';
 import { runDue, runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { findSubscription } from '../src/store/subscriptions.ts';
 import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
-import { callsOn } from './subscription-calls.ts';
+import { callsOn, sellOne } from './subscription-calls.ts';
 
 let on: Fixture;
 let scope: Scope;
@@ -29,6 +30,11 @@ beforeEach(() => {
 const afterPeriod = new Date('2026-05-02T00:00:00.000Z');
 const clockAt = async (frozenTime: Date) => (await createTestClock(on.context, call, { frozenTime, name: null })).id;
 const statusOf = async (id: string) => (await findSubscription(on.database, scope, id))?.status;
+/** A process that cannot read the cards of a subscription, so that it stops between an invoice and its charge. */
+const contextWithoutCards = (): Context => {
+  const getPaymentMethod = () => Promise.reject(new Failure('service_unavailable'));
+  return { ...on.context, checkout: { ...on.context.checkout, getPaymentMethod } };
+};
 const runAll = async () => {
   while (await runDueSubscriptions(on.context));
 };
@@ -179,10 +185,8 @@ describe('what is pending of a subscription that ends with its period [D14.335]'
 
   it('is charged once after a crash between its invoice and its charge, and after an answer that was lost', async () => {
     const { subscriptionId: id, card } = await ending();
-    const { checkout } = on.context;
-    const getPaymentMethod = () => Promise.reject(new Failure('service_unavailable'));
     on.at(may);
-    await runDueSubscriptions({ ...on.context, checkout: { ...checkout, getPaymentMethod } });
+    await runDueSubscriptions(contextWithoutCards());
     expect(await seen(id)).toEqual(['active', 'open', 4_500, 0, 0]);
     on.peers.failOn(card, 'lost_after');
     await runAt('2026-05-01T00:00:15.000Z');
@@ -194,10 +198,8 @@ describe('what is pending of a subscription that ends with its period [D14.335]'
 
   it('is charged where the clock goes back before its charge', async () => {
     const { subscriptionId: id } = await ending();
-    const { checkout } = on.context;
-    const getPaymentMethod = () => Promise.reject(new Failure('service_unavailable'));
     on.at('2026-05-01T01:00:00.000Z');
-    await runDueSubscriptions({ ...on.context, checkout: { ...checkout, getPaymentMethod } });
+    await runDueSubscriptions(contextWithoutCards());
     expect(await seen(id)).toEqual(['active', 'open', 4_500, 0, 0]);
     // The first look frees it from the hold of the fast clock, and has it wait for its turn.
     for (const second of ['00', '01']) await runAt(`2026-05-01T00:20:${second}.000Z`);
@@ -243,13 +245,15 @@ describe('what is pending of a subscription that ends with its period [D14.335]'
   );
 
   /** One whose renewal is charged between 00:22 and 00:58. */
-  const sellWaiting = async (): Promise<Awaited<ReturnType<typeof sell>>> => {
-    const sold = await sell(on, scope);
-    const due = new Date(may);
-    const minutes =
-      (chargeAt({ id: sold.subscriptionId, testClockId: null }, due, 60, due).getTime() - due.getTime()) / 60_000;
-    return minutes > 22 && minutes < 58 ? sold : sellWaiting();
-  };
+  const sellWaiting = () =>
+    sellOne(
+      () => sell(on, scope),
+      ({ subscriptionId: id }) => {
+        const due = new Date(may);
+        const minutes = (chargeAt({ id, testClockId: null }, due, 60, due).getTime() - due.getTime()) / 60_000;
+        return minutes > 22 && minutes < 58;
+      },
+    );
 
   it('stays a write-off of less than any card can be charged', async () => {
     const { subscriptionId: id } = await sell(on, scope);

@@ -1,6 +1,4 @@
-import { fromBinary } from '@bufbuild/protobuf';
 import { type Scope, withTx } from '@eligo/postgres';
-import { EventSchema } from '@eligo/proto/events/v1/events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
 import { pause, resume } from '../src/actions/pause-and-resume.ts';
@@ -16,6 +14,7 @@ import { pendingProrations } from '../src/store/prorations.ts';
 import { saveRenewalSpread } from '../src/store/renewal-settings.ts';
 import { findSubscription } from '../src/store/subscriptions.ts';
 import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
+import { callsOn } from './subscription-calls.ts';
 
 let on: Fixture;
 let other: Context;
@@ -130,9 +129,9 @@ async function stateOf({ standing, scope, id, fresh, typed, card }: Called) {
     'select id, status, total_cents, attempts from billing.invoices where subscription_id = $1 order by number',
     [id],
   );
-  const refunds = await on.test.admin<{ payload: Buffer }>(
-    "select payload from billing.outbox where aggregate_id = $1 and type = 'command.refund' order by event_id",
-    [id],
+  const { refundsOf } = callsOn(
+    () => on,
+    () => scope,
   );
   const cards = new Map([
     [card, 'old'],
@@ -156,10 +155,7 @@ async function stateOf({ standing, scope, id, fresh, typed, card }: Called) {
         .filter((taken) => taken.invoiceId === one.id)
         .map((taken) => [named(taken.paymentMethodId), taken.amountCents]),
     ]),
-    refunds: refunds.map(({ payload }) => {
-      const { object } = fromBinary(EventSchema, payload);
-      return object.case === 'refundRequested' ? Number(object.value.amountCents) : null;
-    }),
+    refunds: (await refundsOf(id)).map(({ amountCents }) => amountCents),
   };
 }
 

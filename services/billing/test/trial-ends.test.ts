@@ -4,7 +4,7 @@ import { changeRenewalSpread } from '../src/actions/change-renewal-spread.ts';
 import { advanceTestClock, createTestClock } from '../src/actions/test-clocks.ts';
 import { chargeAt } from '../src/domain/renewal-spread.ts';
 import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
-import { callsOn } from './subscription-calls.ts';
+import { callsOn, sellOne } from './subscription-calls.ts';
 
 let on: Fixture;
 let scope: Scope;
@@ -79,12 +79,14 @@ describe('a trial that is ended now', () => {
 
   it('charges now where the renewals of its account are spread, and spreads those that follow [D14.116, D14.235]', async () => {
     await changeRenewalSpread(on.database, scope, 60);
-    const sellWaiting = async (): Promise<string> => {
-      const { subscriptionId: id } = await sell(on, scope, { trialDays: 14 });
-      const wait = chargeAt({ id, testClockId: null }, start, 60, start).getTime() - start.getTime();
-      return wait > 60_000 ? id : sellWaiting();
-    };
-    const [asked, waits] = [await sellWaiting(), await sellWaiting()];
+    const sellWaiting = () =>
+      sellOne(
+        () => sell(on, scope, { trialDays: 14 }),
+        ({ subscriptionId: id }) =>
+          chargeAt({ id, testClockId: null }, start, 60, start).getTime() > start.getTime() + 60_000,
+      );
+    const { subscriptionId: asked } = await sellWaiting();
+    const { subscriptionId: waits } = await sellWaiting();
     on.at('2026-04-10T00:00:00.000Z');
     expect(await update(asked, { trialEnd: 'now' })).toMatchObject({ status: 'active', paymentAt: null });
     expect((await read(asked)).invoice).toMatchObject({ status: 'paid', totalCents: 3_000 });
