@@ -52,7 +52,9 @@ export interface ChargingFixture extends Fixture {
     options?: Partial<ConfirmRequest>,
     with_?: Context,
   ): Promise<ConfirmSessionResponse>;
-  /** What the processor's own fields make in a browser of a card, by its token: `tok_hsa`. */
+  /** The processor's id of a card that was typed into its fields and has no owner, as a payment method; by the card's token: `tok_hsa`. */
+  typedCard(token: string): Promise<string>;
+  /** The same as a confirmation token, which the fields make in live mode. */
   confirmationToken(card: string): Promise<string>;
   charges(session: Session): Promise<WitnessedCharge[]>;
   /** Resolves once a session's attempt has passed its fence: the call to the processor is then in flight. */
@@ -154,6 +156,11 @@ export async function openChargingFixture(
         requestHash: requestHash({ method: 'POST', path, body: { card: card.id } }),
         ...options,
       });
+    },
+    async typedCard(token) {
+      const made = await processors.of(fixture.scope).createPaymentMethod({ token }, { idempotencyKey: randomUUID() });
+      if (made.kind !== 'found') throw new Error(`The sandbox answered ${made.kind}`);
+      return made.paymentMethodId;
     },
     async confirmationToken(card) {
       const form = { 'payment_method_data[type]': 'card', 'payment_method_data[card][token]': card };

@@ -116,11 +116,8 @@ export async function exerciseRareWork(fixture: ChargingFixture): Promise<void> 
   });
 }
 
-async function adoptTypedCard({ context, scope }: ChargingFixture, sessionId: string): Promise<void> {
-  const processor = context.processors.of(scope);
-  const typed = await processor.createPaymentMethod({ token: 'tok_visa' }, { idempotencyKey: newId('request') });
-  if (typed.kind !== 'found') throw new Error(`The sandbox answered ${typed.kind}`);
-  const { paymentMethodId: processorPaymentMethodId } = typed;
+async function adoptTypedCard({ context, scope, typedCard }: ChargingFixture, sessionId: string): Promise<void> {
+  const processorPaymentMethodId = await typedCard('tok_visa');
   const given = { sessionId, testClockId: null, processorPaymentMethodId, loc: [], offSession: false };
   await adoptPageCard(context, scope, given);
   await adoptPageCard(context, scope, given);

@@ -20,14 +20,6 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-// What the processor's fields give the page: a card that belongs to nobody.
-async function typed(token: string): Promise<string> {
-  const processor = fixture.context.processors.of(fixture.scope);
-  const made = await processor.createPaymentMethod({ token }, { idempotencyKey: newId('request') });
-  if (made.kind !== 'found') throw new Error(`The sandbox answered ${made.kind}`);
-  return made.paymentMethodId;
-}
-
 const pay = (session: Session, first?: string, second?: string, context = fixture.context) =>
   completeWithCards(context, fixture.scope, {
     ...{ sessionId: session.id, paymentMethod: first, secondPaymentMethod: second },
@@ -43,7 +35,7 @@ const notFound = { violations: [{ type: 'payment_method_not_found' }] };
 
 describe('a card typed on the page of a session', () => {
   it('becomes a payment method and pays, also when the same request comes again or twice at once [D14.81]', async () => {
-    const [first, second] = await Promise.all([typed('tok_hsa'), typed('tok_visa')]);
+    const [first, second] = await Promise.all([fixture.typedCard('tok_hsa'), fixture.typedCard('tok_visa')]);
     const session = await guest();
     const answers = await Promise.allSettled([1, 2, 3].map(() => pay(session, first, second)));
     const paid = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value.status] : []));
@@ -58,7 +50,7 @@ describe('a card typed on the page of a session', () => {
 
   it('pays no other session, and a card of a customer pays none, as if neither existed [D14.81]', async () => {
     const [own, other] = [await guest(), await guest()];
-    const first = await typed('tok_hsa');
+    const first = await fixture.typedCard('tok_hsa');
     await pay(own, first);
     await expect(pay(other, first)).rejects.toMatchObject(notFound);
     const { processorPaymentMethodId } = await fixture.card('hsa');
@@ -72,7 +64,7 @@ describe('a card typed on the page of a session', () => {
   it('is not made a payment method once the session has ended', async () => {
     const session = await guest();
     await cancelSession(fixture.context, fixture.scope, session.id);
-    const card = await typed('tok_visa');
+    const card = await fixture.typedCard('tok_visa');
     await expect(pay(session, card)).rejects.toMatchObject({ code: 'checkout_session_canceled' });
     expect(await findPageCard(fixture.database, fixture.scope, card)).toBeUndefined();
   });
@@ -80,7 +72,7 @@ describe('a card typed on the page of a session', () => {
   it('is kept for the customer where it is charged again, and for charges without the shopper [D14.36, D14.81]', async () => {
     const { customerId } = await fixture.card('hsa');
     const session = await fixture.session({ mode: 'setup', lines: [], customerId });
-    const card = await typed('tok_visa');
+    const card = await fixture.typedCard('tok_visa');
     expect((await pay(session, card)).status).toBe('complete');
     const { paymentMethodId = '' } = (await findPageCard(fixture.database, fixture.scope, card)) ?? {};
     const method = await findPaymentMethod(fixture.database, fixture.scope, paymentMethodId);
@@ -89,7 +81,7 @@ describe('a card typed on the page of a session', () => {
 
   it('belongs to one session by the table alone: the role can neither move nor remove it [D14.81]', async () => {
     const session = await guest();
-    const card = await typed('tok_visa');
+    const card = await fixture.typedCard('tok_visa');
     await pay(session, card);
     const own = 'where account_id = $1 and test_mode = $2';
     const move = scoped('test.move', `update checkout.page_cards set session_id = session_id ${own}`);
@@ -173,7 +165,7 @@ describe('a payment on the page', () => {
       allowPromotionCodes: true,
       customText: { termsOfServiceCheckboxRequired: true },
     });
-    const paymentMethod = await typed('tok_visa');
+    const paymentMethod = await fixture.typedCard('tok_visa');
     const shownSplit = (await page(session)).splitVersion ?? '';
     expect(await missingOf(session, {}, { termsAccepted: false })).toEqual([
       'body.cards missing',
@@ -203,7 +195,7 @@ describe('a payment on the page', () => {
     const parts = { lines: [line({ unitAmount: 6_000 })], shippingAddressCollection: true, shippingDetails };
     for (const given of [null, { ...shippingDetails, line1: '2 Main St' }]) {
       const session = await fixture.session(parts);
-      const paymentMethod = await typed('tok_visa');
+      const paymentMethod = await fixture.typedCard('tok_visa');
       const paid = await complete(session, { paymentMethod, shippingDetails: given }, {});
       expect(paid.session).toMatchObject({ status: 'complete', shippingDetails: given ?? shippingDetails });
     }
@@ -220,7 +212,7 @@ describe('a payment on the page', () => {
     ['one card', ['tok_visa']],
   ])('that is over with %s shows what the page is read as afterwards [D14.82]', async (_what, tokens) => {
     const session = await guest();
-    const [paymentMethod, secondPaymentMethod] = await Promise.all(tokens.map(typed));
+    const [paymentMethod, secondPaymentMethod] = await Promise.all(tokens.map((token) => fixture.typedCard(token)));
     const slots = tokens[1] === undefined ? {} : ({ slot: 'health', secondSlot: 'other' } as const);
     const paid = await complete(session, { paymentMethod, secondPaymentMethod, ...slots }, {});
     expect(paid.session.status).toBe('complete');
@@ -252,7 +244,7 @@ describe('what the page shows', () => {
 
   it('says that a payment is in flight until its outcome is in the session [D14.82]', async () => {
     const session = await guest();
-    const [first, second] = await Promise.all([typed('tok_hsa'), typed('tok_visa')]);
+    const [first, second] = await Promise.all([fixture.typedCard('tok_hsa'), fixture.typedCard('tok_visa')]);
     const answered = Promise.withResolvers<void>();
     const waiting = fixture.contextWith((port) => ({
       async confirmIntent(...call) {
@@ -273,7 +265,7 @@ describe('what the page shows', () => {
 
   it('is not in flight while a held health card waits for a second card', async () => {
     const session = await guest();
-    await pay(session, await typed('tok_hsa'));
+    await pay(session, await fixture.typedCard('tok_hsa'));
     const waiting = await page(session);
     expect(waiting.paymentInFlight).toBe(false);
     expect(waiting.session.nextAction).toMatchObject({ type: 'provide_second_payment_method' });

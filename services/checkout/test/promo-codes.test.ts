@@ -62,14 +62,8 @@ const half = (): SessionDiscount => {
   };
 };
 
-async function typed(token: string): Promise<string> {
-  const processor = fixture.context.processors.of(fixture.scope);
-  const made = await processor.createPaymentMethod({ token }, { idempotencyKey: newId('request') });
-  if (made.kind !== 'found') throw new Error(`The sandbox answered ${made.kind}`);
-  return made.paymentMethodId;
-}
 async function pay(session: Session, shown: Session = session): Promise<Session> {
-  const [first, second] = await Promise.all([typed('tok_hsa'), typed('tok_visa')]);
+  const [first, second] = await Promise.all([fixture.typedCard('tok_hsa'), fixture.typedCard('tok_visa')]);
   return completeWithCards(fixture.context, fixture.scope, {
     ...{ sessionId: session.id, paymentMethod: first, secondPaymentMethod: second, onPage: true },
     ...{ slot: 'health', secondSlot: 'other', shippingDetails: null, refusesHealthCards: false },
@@ -209,7 +203,7 @@ describe('a promo code on the page', () => {
 
   it('cannot change any more once a card was given, whatever came of it [D14.167]', async () => {
     const entered = await enter(await cart(), 'TEN');
-    const card = await typed('tok_chargeDeclined');
+    const card = await fixture.typedCard('tok_chargeDeclined');
     const declined = await completeWithCards(fixture.context, fixture.scope, {
       ...{ sessionId: entered.id, paymentMethod: card, secondPaymentMethod: undefined, onPage: true },
       ...{ slot: 'other', shippingDetails: null, refusesHealthCards: false },

@@ -19,13 +19,6 @@ afterAll(() => fixture.close());
 
 const exceeded = { code: 'checkout_session_payment_tries_exceeded', status: 409 };
 
-async function typed(token: string): Promise<string> {
-  const processor = fixture.context.processors.of(fixture.scope);
-  const made = await processor.createPaymentMethod({ token }, { idempotencyKey: newId('request') });
-  if (made.kind !== 'found') throw new Error(`The sandbox answered ${made.kind}`);
-  return made.paymentMethodId;
-}
-
 const payWith = async (session: Session, paymentMethod: string, second?: string, context = fixture.context) =>
   completeOnPage(context, fixture.scope, {
     ...{
@@ -36,7 +29,7 @@ const payWith = async (session: Session, paymentMethod: string, second?: string,
     },
     ...{ secondSlot: 'other', shippingDetails: null, onPage: true, refusesHealthCards: false },
   });
-const pay = async (session: Session, token: string) => (await payWith(session, await typed(token))).session;
+const pay = async (session: Session, token: string) => (await payWith(session, await fixture.typedCard(token))).session;
 const declines = async ({ id }: Session) => {
   const { declinesOnPage, declinesByRequest } = (await loadSession(fixture.database, fixture.scope, id)) ?? {};
   return { declinesOnPage, declinesByRequest };
@@ -49,7 +42,11 @@ const mixedGuest = () =>
     lines: [line({ unitAmount: 4_000, class: 'auto_substantiation' }), line({ unitAmount: 6_000 })],
   });
 const twoTyped = async () => ({
-  ...{ sessionId: split.id, paymentMethod: await typed('tok_hsa'), secondPaymentMethod: await typed('tok_visa') },
+  ...{
+    sessionId: split.id,
+    paymentMethod: await fixture.typedCard('tok_hsa'),
+    secondPaymentMethod: await fixture.typedCard('tok_visa'),
+  },
   ...({ slot: 'health', secondSlot: 'other', shippingDetails: null, onPage: true, refusesHealthCards: false } as const),
 });
 const twoSaved = async () => ({
@@ -66,7 +63,7 @@ describe('the cards that are declined for one session', () => {
       const refused = await pay(session, 'tok_chargeDeclined');
       expect(refused).toMatchObject({ status: 'open', nextAction: { type: 'payment_failed' }, declinesOnPage: tries });
     }
-    const good = await typed('tok_visa');
+    const good = await fixture.typedCard('tok_visa');
     await expect(payWith(session, good)).rejects.toMatchObject(exceeded);
     // Not even asked of the processor.
     expect(await findPageCard(fixture.database, fixture.scope, good)).toBeUndefined();
@@ -90,9 +87,9 @@ describe('the cards that are declined for one session', () => {
 
   it('count once for a payment with two cards, and a card that pays counts for nothing [D14.321]', async () => {
     const session = await mixedGuest();
-    await payWith(session, await typed('tok_hsa'), await typed('tok_chargeDeclined'));
+    await payWith(session, await fixture.typedCard('tok_hsa'), await fixture.typedCard('tok_chargeDeclined'));
     expect(await declines(session)).toMatchObject({ declinesOnPage: 1 });
-    await payWith(session, await typed('tok_hsa'), await typed('tok_visa'));
+    await payWith(session, await fixture.typedCard('tok_hsa'), await fixture.typedCard('tok_visa'));
     expect(await loadSession(fixture.database, fixture.scope, session.id)).toMatchObject({
       ...{ status: 'complete', declinesOnPage: 1 },
     });
@@ -111,7 +108,11 @@ describe('the cards that are declined for one session', () => {
         chargeId: undefined,
       }),
     }));
-    const given = { sessionId: session.id, paymentMethod: await typed('tok_visa'), secondPaymentMethod: undefined };
+    const given = {
+      sessionId: session.id,
+      paymentMethod: await fixture.typedCard('tok_visa'),
+      secondPaymentMethod: undefined,
+    };
     const refused = await completeWithCards(unsaved, fixture.scope, {
       ...{ ...given, onPage: true, shippingDetails: null, refusesHealthCards: false },
     });
@@ -135,7 +136,7 @@ describe('the cards that are declined for one session', () => {
         return port.attachPaymentMethod(...given);
       },
     }));
-    const cards = await Promise.all([1, 2].map(() => typed('tok_chargeDeclined')));
+    const cards = await Promise.all([1, 2].map(() => fixture.typedCard('tok_chargeDeclined')));
     const paid = await Promise.allSettled(cards.map((card) => payWith(session, card, undefined, together)));
     const declined = { status: 'rejected', reason: expect.objectContaining({ code: 'card_declined' }) };
     expect(paid).toEqual([declined, declined]);

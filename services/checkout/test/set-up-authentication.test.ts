@@ -1,5 +1,4 @@
 import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
-import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { completeWithCards } from '../src/actions/complete-with-cards.ts';
 import { deleteCustomer } from '../src/actions/delete-customer.ts';
@@ -26,22 +25,18 @@ afterEach(async () => {
 const asking = 'tok_authenticationRequired';
 /** As the sandbox's fields give it in test mode, and as Stripe's do in live mode. */
 const kinds: [string, (token: string) => Promise<string>][] = [
-  [
-    'a payment method',
-    async (token) => {
-      const made = await fixture.context.processors
-        .of(fixture.scope)
-        .createPaymentMethod({ token }, { idempotencyKey: newId('request') });
-      if (made.kind !== 'found') throw new Error(`The sandbox answered ${made.kind}`);
-      return made.paymentMethodId;
-    },
-  ],
+  ['a payment method', (token) => fixture.typedCard(token)],
   ['a confirmation token', (token) => fixture.confirmationToken(token)],
 ];
 const typed = (...tokens: string[]) => Promise.all(tokens.map((token) => fixture.confirmationToken(token)));
 async function setUp(): Promise<Session> {
   const { customerId } = await fixture.card('credit');
   return fixture.session({ mode: 'setup', lines: [], customerId });
+}
+async function trial(...lines: ReturnType<typeof line>[]): Promise<Session> {
+  const { customerId } = await fixture.card('credit');
+  const subscriptionData = { trialPeriodDays: 14 };
+  return fixture.session({ mode: 'subscription', customerId, lines, subscriptionData });
 }
 const pay = (session: Session, [first, second]: readonly string[], context = fixture.context) =>
   completeWithCards(context, fixture.scope, {
@@ -162,14 +157,10 @@ describe('a bank that asks about a card that is only saved', () => {
   });
 
   it('holds a trial back until it has its answer, and no card is charged [D14.170, D14.180]', async () => {
-    const session = await fixture.session({
-      ...{ mode: 'subscription', customerId: (await fixture.card('credit')).customerId },
-      lines: [
-        line({ unitAmount: 4_000, class: 'auto_substantiation', recurring: true }),
-        line({ unitAmount: 6_000, recurring: true }),
-      ],
-      subscriptionData: { trialPeriodDays: 14 },
-    });
+    const session = await trial(
+      line({ unitAmount: 4_000, class: 'auto_substantiation', recurring: true }),
+      line({ unitAmount: 6_000, recurring: true }),
+    );
     expect((await pay(session, await typed('tok_hsa', asking))).status).toBe('open');
     expect(await page(session)).toMatchObject({
       paymentInFlight: true,

@@ -2,9 +2,9 @@ import { type Expecting, type Scope, withTx } from '@eligo/postgres';
 import type { Context } from '../context.ts';
 import { authenticationCheckMs, type ChargeAttempt, nextCheckDelayMs } from '../domain/charge-attempt.ts';
 import { postponeAttempt, recordUnknown } from '../store/charge-attempts.ts';
-import { findCustomer } from '../store/customers.ts';
 import type { ClaimedCharge, ClaimedInvoiceCharge } from './charge-claim.ts';
 import { endLateAttempt } from './end-late-attempt.ts';
+import { customerExists } from './require-customer.ts';
 import { awaitShopper, sendAttempt } from './send-attempt.ts';
 import { type SettledAttempt, settleAttempt } from './settle-attempt.ts';
 
@@ -56,17 +56,17 @@ function settlementsOf(
   return claimed.settlements ?? (claimed.plan === undefined ? groups.settlements : groups.pageSettlements);
 }
 
-// Only looks: Eligo no longer confirms it, and its customer still can. False once the processor says what became of it, and once the customer was deleted: no card of theirs pays any more.
+// Only reads the intent: Eligo no longer confirms it, but its customer still can. False once the processor has an outcome, and once the customer is deleted.
 async function stillAwaits(
   context: Context,
   scope: Scope,
   attempt: ChargeAttempt,
   deadlineMs: number,
 ): Promise<boolean> {
-  const { processorIntentId, processorAccount, customerId } = attempt;
+  const { processorIntentId, processorAccount } = attempt;
   const processor = context.processors.findAt(scope, processorAccount);
   if (processorIntentId === null || processor === undefined || processor.isDown()) return false;
-  if (customerId !== null && (await findCustomer(context.database, scope, customerId)) === undefined) return false;
+  if (!(await customerExists(context.database, scope, attempt))) return false;
   const known = await processor.retrieveIntent(processorIntentId, {
     timeoutMs: Math.max(deadlineMs - performance.now(), 0),
   });

@@ -5,7 +5,7 @@ import { type ChargeAttempt, type Leg, noHealthcare } from '../domain/charge-att
 import { refusalByStatus } from '../domain/confirm-rules.ts';
 import { keepsCard } from '../domain/payment-method.ts';
 import type { Session } from '../domain/session.ts';
-import { paidBy, refusalByDeclines } from '../domain/session-declines.ts';
+import { declineSourceOf, isChargedByRequest, refusalByDeclines } from '../domain/session-declines.ts';
 import { acceptPart } from '../store/approved-parts.ts';
 import { claimAttempt, findAttempt, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
 import { recordKeptCard } from '../store/hold-renewals.ts';
@@ -15,7 +15,7 @@ import { lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { attemptAsCreated, beginAttempt, confirmTimeMs, healthcareOf } from './begin-attempt.ts';
 import { carryOutAttempt } from './carry-out-attempt.ts';
-import { hasItsCustomer } from './require-its-customer.ts';
+import { customerExists } from './require-customer.ts';
 
 /** The outcome of charging one card of a plan: continue the plan, check again later, or release what it holds. */
 export type LegResult = { readonly kind: 'settled' | 'wait' | 'release'; readonly plan: PaymentPlan };
@@ -51,7 +51,7 @@ async function begin(
   const session = await lockSession(tx, scope, plan.sessionId);
   if (session === undefined) return 'release';
   const at = await timeOnClock(tx, scope, context.clock, session.testClockId);
-  if (refusalByStatus(session, at) !== undefined || !(await hasItsCustomer(tx, scope, session))) return 'release';
+  if (refusalByStatus(session, at) !== undefined || !(await customerExists(tx, scope, session))) return 'release';
   if (await isPaidOtherwise(tx, scope, plan)) return 'wait';
   const earlierId = leg === 'health' ? plan.healthAttemptId : plan.otherAttemptId;
   const earlier = earlierId === null ? undefined : await findAttempt(tx, scope, earlierId);
@@ -59,8 +59,8 @@ async function begin(
     const attempt = await claimAttempt(tx, scope, earlier.id, leaseMs);
     return attempt === undefined ? 'wait' : { attempt, plan: await savePlan(tx, scope, plan, leaseMs) };
   }
-  // Others have used the declines of the session up meanwhile: the database refuses the attempt as well.
-  if (refusalByDeclines(session, plan.eligibleOnly ? 'request' : paidBy(session)) !== undefined) return 'release';
+  // Other payments can use up the declines of the session in the meantime. The database refuses the attempt as well.
+  if (refusalByDeclines(session, declineSourceOf(session, plan.eligibleOnly)) !== undefined) return 'release';
   const cardId = leg === 'health' ? plan.healthPaymentMethodId : plan.otherPaymentMethodId;
   const [card] = cardId === null ? [] : await findChargeableCards(tx, scope, [cardId]);
   // What was said of the card since: ineligible items are never charged to what may be a health card.
@@ -90,7 +90,7 @@ export function attemptOf(
   card: ChargeableCard,
 ): Omit<NewAttempt, 'leaseMs' | 'confirmMs' | 'processorAccount'> {
   // On the page the shopper is there to authenticate.
-  const offSession = session.mode === 'off_session' || plan.eligibleOnly;
+  const offSession = isChargedByRequest(session, plan.eligibleOnly);
   return {
     id: newId('charge_attempt'),
     purpose: 'session',

@@ -3,10 +3,10 @@ import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { type Cents, given, newId } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
-import { planPayment, type ShopperCard } from '../domain/payment-plan.ts';
+import { planPayment, type ShopperCard, withOtherCard } from '../domain/payment-plan.ts';
 import { splitVersionOf } from '../domain/repricing.ts';
 import { type NextAction, type Session, takesHealthCards } from '../domain/session.ts';
-import { paidBy, refusalByDeclines } from '../domain/session-declines.ts';
+import { declineSourceOf, refusalByDeclines } from '../domain/session-declines.ts';
 import { planTrialCards, type TrialRenewal } from '../domain/trial-cards.ts';
 import { liveAttempts } from '../store/charge-attempts.ts';
 import { takePaymentLocks } from '../store/payment-locks.ts';
@@ -16,7 +16,7 @@ import { timeOnClock } from '../store/test-clocks.ts';
 import { confirmTimeMs } from './begin-attempt.ts';
 import { carryOutPlan } from './carry-out-plan.ts';
 import { finishPaidSession } from './pay-session.ts';
-import { requireItsCustomer } from './require-its-customer.ts';
+import { requireCustomer } from './require-customer.ts';
 import { setUpGivenCards } from './set-up-given-cards.ts';
 import { loadTrialRenewal, setUpTrialCards } from './set-up-trial-cards.ts';
 import { findCards, type ShopperPayment } from './shopper-cards.ts';
@@ -63,9 +63,9 @@ async function reserve(
   const found = await lockSession(tx, scope, payment.sessionId);
   if (found === undefined) throw new Failure('checkout_session_not_found');
   const at = await timeOnClock(tx, scope, context.clock, found.testClockId);
-  const refusal = refusalByStatus(found, at) ?? refusalByDeclines(found, paidBy(found));
+  const refusal = refusalByStatus(found, at) ?? refusalByDeclines(found, declineSourceOf(found));
   if (refusal !== undefined) throw refusal;
-  await requireItsCustomer(tx, scope, found);
+  await requireCustomer(tx, scope, found);
   refuseOtherAmounts(found, payment, at);
   const { cards, customerId } = await findCards(context, tx, scope, payment);
   const session = await noteShopper(tx, scope, found, payment, customerId);
@@ -129,16 +129,8 @@ async function addSecondCard(
   if (other === undefined) return undefined;
   refuseWhileDown(context, scope);
   await lockCards(context, tx, scope, plan.id, [other]);
-  return savePlan(
-    tx,
-    scope,
-    {
-      ...{ ...plan, state: 'running', otherPaymentMethodId: other.paymentMethodId },
-      ...{ releaseAt: null, isLate: false, actingAt: at },
-    },
-    context.budgets.leaseMs,
-    confirmTimeMs(context.budgets, session, at),
-  );
+  const next = withOtherCard(plan, other.paymentMethodId, at);
+  return savePlan(tx, scope, next, context.budgets.leaseMs, confirmTimeMs(context.budgets, session, at));
 }
 
 interface Offered {

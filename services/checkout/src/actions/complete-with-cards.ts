@@ -6,8 +6,7 @@ import type { CardSlot } from '../domain/card-kind.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
 import { awaitsLetters } from '../domain/letter.ts';
 import { chargesItsCardLater, type Session, type SessionLine } from '../domain/session.ts';
-import { paidBy, refusalByDeclines } from '../domain/session-declines.ts';
-import { isPayingNow } from '../store/payment-plans.ts';
+import { declineSourceOf, refusalByDeclines } from '../domain/session-declines.ts';
 import { countDecline } from '../store/session-declines.ts';
 import { loadSession, lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
@@ -16,7 +15,7 @@ import { completeSession } from './complete-session.ts';
 import { createTestPaymentMethod } from './create-test-payment-method.ts';
 import { cardKeeper, keepCard } from './keep-card.ts';
 import { payOnPage } from './pay-on-page.ts';
-import { requireItsCustomer } from './require-its-customer.ts';
+import { requireCustomer } from './require-customer.ts';
 import { type PageTerms, requireWhatIsAsked } from './require-what-is-asked.ts';
 import type { CardsOfShopper } from './shopper-cards.ts';
 import { submitLetterAnswers } from './submit-letter-answers.ts';
@@ -97,7 +96,7 @@ async function payWithCards(context: Context, scope: Scope, cards: CardsOfShoppe
   });
 }
 
-// A bank is asked for each card that is kept, and may decline it: not beside a payment that is under way, which takes no other card.
+// A bank is asked about each card that is kept, and may decline it. A payment in flight takes no other card, so no bank is asked about one in the meantime.
 async function keepOrCount(
   context: Context,
   scope: Scope,
@@ -105,7 +104,7 @@ async function keepOrCount(
   card: string,
   customerId: string,
 ): Promise<void> {
-  if (await isPayingNow(context.database, scope, sessionId))
+  if (await context.groups.paymentsInFlight.submit(scope, sessionId))
     throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
   try {
     await keepCard(context, scope, card, customerId);
@@ -113,7 +112,7 @@ async function keepOrCount(
     if (error instanceof Failure && error.code === 'card_declined') {
       await withTx(context.database, scope, async (tx) => {
         const session = await lockSession(tx, scope, sessionId);
-        if (session !== undefined) await countDecline(tx, scope, sessionId, paidBy(session));
+        if (session !== undefined) await countDecline(tx, scope, sessionId, declineSourceOf(session));
       });
     }
     throw error;
@@ -128,7 +127,7 @@ async function adoptCards(context: Context, scope: Scope, cards: CardsOfShopper)
   const at = await timeOnClock(context.database, scope, context.clock, session.testClockId);
   const refusal = refusalByStatus(session, at) ?? refusalByDeclines(session, 'page');
   if (refusal !== undefined) throw refusal;
-  await requireItsCustomer(context.database, scope, session);
+  await requireCustomer(context.database, scope, session);
   const adopt = (field: string, processorPaymentMethodId: string | undefined) =>
     processorPaymentMethodId === undefined
       ? undefined

@@ -18,7 +18,7 @@ import type { Context } from '../context.ts';
 import { accountToCharge } from '../domain/card-account.ts';
 import type { ChargeAttempt } from '../domain/charge-attempt.ts';
 import { holdReleased, refusalByStatus, refusalToConfirm } from '../domain/confirm-rules.ts';
-import { minimumChargeCents } from '../domain/payment-plan.ts';
+import { minimumChargeCents, withOtherCard } from '../domain/payment-plan.ts';
 import { isChargedWhole, type Session } from '../domain/session.ts';
 import { findAttempt } from '../store/charge-attempts.ts';
 import { findIntent } from '../store/payment-intents.ts';
@@ -220,8 +220,7 @@ function goOn(
   scope: Scope,
   { plan, session, card, at }: PlannedConfirm & { readonly plan: PaymentPlan },
 ): Promise<PaymentPlan> {
-  const given = { otherPaymentMethodId: card.id, releaseAt: null, isLate: false, actingAt: at };
-  const next = { ...plan, state: 'running', ...given } as const;
+  const next = withOtherCard(plan, card.id, at);
   return savePlan(tx, scope, next, context.budgets.leaseMs, confirmTimeMs(context.budgets, session, at));
 }
 

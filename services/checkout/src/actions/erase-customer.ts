@@ -17,6 +17,7 @@ import {
 import { intentsOfCustomer, intentsOfSessions } from '../store/intents-of-erased.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { expireIfDue } from './end-session.ts';
+import { inPages } from './in-pages.ts';
 
 /** Whose data is erased, and for whom. */
 export interface ErasureRequest {
@@ -59,16 +60,16 @@ export async function eraseCustomer(
   // A session that cannot expire keeps nothing else from being erased.
   const stillOpen: string[] = [];
   let cause: unknown;
-  // Each page goes on after the last id of the one before.
-  const inPages = async (erase: typeof eraseCards): Promise<number> => {
-    for (let [after, erased] = ['', 0]; ; ) {
+  const eraseAll = async (erase: typeof eraseCards): Promise<number> => {
+    let erased = 0;
+    await inPages<string>(rowsOfPage, async (after = '') => {
       const ids = await withTx(database, scope, (tx) => erase(tx, scope, customerId, after, rowsOfPage));
       erased += ids.length;
-      if (ids.length < rowsOfPage) return erased;
-      after = ids.at(-1) ?? '';
-    }
+      return ids;
+    });
+    return erased;
   };
-  for (let after = ''; ; ) {
+  await inPages<string>(rowsOfPage, async (after = '') => {
     const page = await withTx(database, scope, async (tx) => {
       const { ids, open } = await eraseSessions(tx, scope, customerId, after, rowsOfPage);
       await eraseCardsOfSessions(tx, scope, customerId, ids);
@@ -86,18 +87,16 @@ export async function eraseCustomer(
     }
     sessions += page.ids.length;
     letters += page.letters;
-    if (page.ids.length < rowsOfPage) break;
-    after = page.ids.at(-1) ?? '';
-  }
-  await inPages(eraseTypedCards);
-  const paymentMethods = await inPages(eraseCards);
+    return page.ids;
+  });
+  await eraseAll(eraseTypedCards);
+  const paymentMethods = await eraseAll(eraseCards);
   // Those of renewals have no session.
-  for (let after = ''; ; ) {
+  await inPages<string>(rowsOfPage, async (after = '') => {
     const ids = await withTx(database, scope, (tx) => intentsOfCustomer(tx, scope, customerId, after, rowsOfPage));
     await eraseElsewhere([], ids);
-    if (ids.length < rowsOfPage) break;
-    after = ids.at(-1) ?? '';
-  }
+    return ids;
+  });
   await eraseLast();
   if (stillOpen.length > 0) {
     const ids = stillOpen.join(', ');

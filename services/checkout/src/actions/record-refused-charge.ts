@@ -2,7 +2,7 @@ import type { Scope, Tx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { type ChargeAttempt, type RefusalVerdict, settlementOf } from '../domain/charge-attempt.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
-import { declineOf } from '../domain/session-declines.ts';
+import { declineSourceOfAttempt } from '../domain/session-declines.ts';
 import { recordDecline } from '../store/payment-intents.ts';
 import { appendChargeEvent, appendIntentEvent, newCharge } from './payment-events.ts';
 
@@ -18,7 +18,7 @@ export async function recordRefusedCharge(
   const processorChargeId = verdict.kind === 'declined' ? (verdict.chargeId ?? null) : null;
   const { declineCode } = settlementOf(verdict);
   const reported = { chargeId, processorChargeId, at, failureCode: verdict.code, declineCode };
-  const by = declineOf(attempt);
+  const by = declineSourceOfAttempt(attempt);
   const counted = by && { sessionId: attempt.subjectId, by };
   const intent = await recordDecline(tx, scope, paymentIntentId, reported, processorIntentId, counted);
   const charge = newCharge(intent, chargeId, at);

@@ -1,6 +1,7 @@
 import { type Database, withTx } from '@eligo/postgres';
 import type { Keyring } from '@eligo/service';
 import { readSealedAnswers, replaceSealedAnswers, type SealedAnswers } from '../store/sealed-answers.ts';
+import { inPages } from './in-pages.ts';
 import { answersPlace } from './submit-letter-answers.ts';
 
 /** What became of the sealed answers. */
@@ -19,8 +20,7 @@ export async function resealAnswers(database: Database, keyring: Keyring): Promi
   let total = 0;
   let resealed = 0;
   const unopened: string[] = [];
-  let after: SealedAnswers | undefined;
-  for (;;) {
+  await inPages<SealedAnswers>(rowsOfPage, async (after) => {
     const page = await readSealedAnswers(database, after, rowsOfPage);
     for (const answers of page) {
       const outcome = await reseal(database, keyring, answers);
@@ -28,9 +28,9 @@ export async function resealAnswers(database: Database, keyring: Keyring): Promi
       else if (outcome === 'resealed') resealed += 1;
     }
     total += page.length;
-    after = page.at(-1);
-    if (page.length < rowsOfPage) return { total, resealed, unopened };
-  }
+    return page;
+  });
+  return { total, resealed, unopened };
 }
 
 const rowsOfPage = 500;

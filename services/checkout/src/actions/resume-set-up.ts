@@ -4,7 +4,7 @@ import type { ProcessorPort, SetupOutcome } from '@eligo/processor';
 import type { Context } from '../context.ts';
 import { isConfirmationToken } from '../domain/payment-method.ts';
 import type { Session } from '../domain/session.ts';
-import { paidBy } from '../domain/session-declines.ts';
+import { declineSourceOf } from '../domain/session-declines.ts';
 import { recordAgreement, recordConfirmedMethod } from '../store/payment-methods.ts';
 import { countDecline } from '../store/session-declines.ts';
 import { findChargeableCards } from '../store/session-payments.ts';
@@ -12,7 +12,7 @@ import { loadSession, lockSession, saveSession } from '../store/sessions.ts';
 import { type AskedSetUp, findAskedSetUp, forgetAskedSetUp } from '../store/set-up-authentications.ts';
 import { markSetUp } from '../store/setup-intents.ts';
 import { completeSession } from './complete-session.ts';
-import { hasItsCustomer } from './require-its-customer.ts';
+import { customerExists } from './require-customer.ts';
 import { type SetUpAnswer, setUpAnswerOf } from './set-up-answer.ts';
 import { cardNotSaved } from './set-up-session.ts';
 
@@ -90,13 +90,13 @@ function record(
     const current = await findAskedSetUp(tx, scope, session.setupIntentId);
     if (session.status !== 'open' || current?.processorSetupIntentId !== asked.processorSetupIntentId) return false;
     if (current.isSetUp) return true;
-    if (!(await hasItsCustomer(tx, scope, session))) {
+    if (!(await customerExists(tx, scope, session))) {
       await forgetAskedSetUp(tx, scope, asked);
       return false;
     }
     if (answer.kind === 'refused') {
       await forgetAskedSetUp(tx, scope, asked);
-      await countDecline(tx, scope, sessionId, paidBy(session));
+      await countDecline(tx, scope, sessionId, declineSourceOf(session));
       const nextAction = cardNotSaved(session, answer.code, answer.declineCode);
       await saveSession(tx, scope, session, { ...session, nextAction });
       return false;

@@ -9,7 +9,7 @@ import type { ThreeDSecure } from '../domain/charge-attempt.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
 import { isConfirmationToken } from '../domain/payment-method.ts';
 import type { NextAction, Session } from '../domain/session.ts';
-import { paidBy, refusalByDeclines } from '../domain/session-declines.ts';
+import { declineSourceOf, refusalByDeclines } from '../domain/session-declines.ts';
 import { findPageCard } from '../store/page-cards.ts';
 import { noteShopperKinds, recordAgreement, recordConfirmedMethod } from '../store/payment-methods.ts';
 import { countDecline } from '../store/session-declines.ts';
@@ -20,7 +20,7 @@ import { beginSetupIntent, findBackupOf, markSetUp, takeNextTry } from '../store
 import { timeOnClock } from '../store/test-clocks.ts';
 import { finishPaidSession } from './pay-session.ts';
 import { isOurOwnFault } from './processor-refusal.ts';
-import { requireItsCustomer } from './require-its-customer.ts';
+import { requireCustomer } from './require-customer.ts';
 import type { ShopperPayment } from './shopper-cards.ts';
 
 interface CardToSetUp {
@@ -61,9 +61,9 @@ export async function setUpSession(
     const session = await lockSession(tx, scope, found.id);
     if (session === undefined) throw new Failure('checkout_session_not_found');
     const at = await timeOnClock(tx, scope, context.clock, session.testClockId);
-    const refusal = refusalByStatus(session, at) ?? refusalByDeclines(session, paidBy(session));
+    const refusal = refusalByStatus(session, at) ?? refusalByDeclines(session, declineSourceOf(session));
     if (refusal !== undefined) throw refusal;
-    await requireItsCustomer(tx, scope, session);
+    await requireCustomer(tx, scope, session);
     const backupOf = role === 'backup' ? session.setupIntentId : null;
     if (role === 'backup' && backupOf === null) throw new Error(`Session ${session.id} has no set-up to back up`);
     const earlier = backupOf === null ? undefined : await findBackupOf(tx, scope, backupOf);
@@ -77,8 +77,8 @@ export async function setUpSession(
       processorAccount,
       backupOf,
     });
-    // A question that nobody will answer.
-    if (displaces) await countDecline(tx, scope, session.id, paidBy(session));
+    // The shopper can no longer answer the bank's question about the other card.
+    if (displaces) await countDecline(tx, scope, session.id, declineSourceOf(session));
     if (backupOf === null) await saveSession(tx, scope, session, { ...session, setupIntentId });
     if (slot !== undefined) await noteShopperKinds(tx, scope, new Map([[card.id, slot === 'health']]));
     return { setupIntentId, tries, isDone, at, threeDSecure: session.details.requestThreeDSecure };
@@ -95,7 +95,7 @@ export async function setUpSession(
     const session = await lockSession(tx, scope, found.id);
     if (session === undefined) throw new Failure('checkout_session_not_found');
     if (session.status !== 'open') return { session, isSetUp: false };
-    await requireItsCustomer(tx, scope, session);
+    await requireCustomer(tx, scope, session);
     if (verdict.kind === 'asked') {
       if (given.payment === undefined)
         throw new Error(`Set-up ${begun.setupIntentId} needs an authentication, but no page was open`);
@@ -113,7 +113,7 @@ export async function setUpSession(
     }
     if (verdict.kind === 'declined') {
       const nextAction = cardNotSaved(session, verdict.code);
-      await countDecline(tx, scope, session.id, paidBy(session));
+      await countDecline(tx, scope, session.id, declineSourceOf(session));
       return { session: await saveSession(tx, scope, session, { ...session, nextAction }), isSetUp: false };
     }
     await markSetUp(tx, scope, begun.setupIntentId, card.id);

@@ -5,7 +5,7 @@ import { insertAnswers } from '../store/letter-answers.ts';
 import { lettersInReview } from '../store/letters.ts';
 import { lockSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
-import { requireItsCustomer } from './require-its-customer.ts';
+import { requireCustomer } from './require-customer.ts';
 
 /**
  * Stores what a shopper answered for the letters of a session that are in review, sealed for each. Answers are given once, because a reviewer may have read them:
@@ -21,7 +21,7 @@ export async function submitLetterAnswers(
   await withTx(database, scope, async (tx) => {
     const session = await lockSession(tx, scope, sessionId);
     if (session === undefined) throw new Failure('checkout_session_not_found');
-    await requireItsCustomer(tx, scope, session);
+    await requireCustomer(tx, scope, session);
     const letterIds = await lettersInReview(tx, scope, sessionId);
     if (letterIds.length === 0) throw new Failure('letter_not_in_review');
     const sealed = letterIds.map((letterId) => ({

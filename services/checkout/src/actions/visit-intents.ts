@@ -1,5 +1,6 @@
 import { type Database, type Scope, withTx } from '@eligo/postgres';
 import { intentsOfCustomer, intentsOfSessions, sessionsOfCustomer } from '../store/intents-of-erased.ts';
+import { inPages } from './in-pages.ts';
 
 const rowsOfPage = 50;
 
@@ -13,19 +14,17 @@ export async function visitIntents(
   customerId: string,
   visit: (paymentIntentIds: readonly string[]) => Promise<void>,
 ): Promise<void> {
-  for (let after = ''; ; ) {
+  await inPages<string>(rowsOfPage, async (after = '') => {
     const page = await withTx(database, scope, async (tx) => {
       const ids = await sessionsOfCustomer(tx, scope, customerId, after, rowsOfPage);
       return { ids, intents: await intentsOfSessions(tx, scope, ids) };
     });
     await visit(page.intents);
-    if (page.ids.length < rowsOfPage) break;
-    after = page.ids.at(-1) ?? '';
-  }
-  for (let after = ''; ; ) {
+    return page.ids;
+  });
+  await inPages<string>(rowsOfPage, async (after = '') => {
     const ids = await withTx(database, scope, (tx) => intentsOfCustomer(tx, scope, customerId, after, rowsOfPage));
     await visit(ids);
-    if (ids.length < rowsOfPage) return;
-    after = ids.at(-1) ?? '';
-  }
+    return ids;
+  });
 }

@@ -29,6 +29,12 @@ export interface Letter {
   readonly decidedAt: Date | null;
 }
 
+/** An approved letter of a customer, and the time until which it is valid. */
+export interface ValidLetter {
+  readonly id: string;
+  readonly validUntil: Date;
+}
+
 const dayMs = 86_400_000;
 
 /** How long before a hold lapses its review ends: for a capture that has to be repeated through an outage. It is what four days leave of four days and 18 hours. */

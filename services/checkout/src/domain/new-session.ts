@@ -3,6 +3,7 @@ import { type Cents, cents, type Discounting, newId } from '@eligo/values';
 import type { Address } from './address.ts';
 import { needsLetter } from './eligibility.ts';
 import { firstPeriodOf } from './first-renewal.ts';
+import type { ValidLetter } from './letter.ts';
 import { maximumChargeCents } from './payment-plan.ts';
 import type {
   CaptureMethod,
@@ -68,7 +69,7 @@ export interface ResolvedCart {
 /** What a new session's customer has for the lines that need a letter, and what a letter costs the shopper. */
 export interface LetterTerms {
   /** The customer's valid letters, by their products. */
-  readonly existing: ReadonlyMap<string, { readonly id: string; readonly validUntil: Date }>;
+  readonly existing: ReadonlyMap<string, ValidLetter>;
   readonly feeCents: Cents;
 }
 
@@ -212,15 +213,16 @@ function letterFeeOf(split: Split, relied: readonly ExistingLetter[], { feeCents
 const body = ['body', 'checkout_session'] as const;
 const MINUTE = 60_000;
 
-/** The shortest time in which a shopper can pay a session. */
+/** The shortest time that a session may be open: a shopper needs time to pay it (decisions 5). */
 export const shortestSessionMs: number = 30 * MINUTE;
+const defaultSessionMs = 24 * 60 * MINUTE;
+const longestSessionMs = 7 * 24 * 60 * MINUTE;
 
-// Sessions expire after 24 h unless told otherwise, 30 min to 7 days (decisions 5). A minute either way is accepted: the partner's clock is
-// not ours, and its request takes a while to arrive.
+// A minute either way is accepted: the partner's clock is not ours, and its request takes a while to arrive.
 function expiryOf(asked: Date | null, at: Date): Date {
-  if (asked === null) return new Date(at.getTime() + 24 * 60 * MINUTE);
+  if (asked === null) return new Date(at.getTime() + defaultSessionMs);
   const ahead = asked.getTime() - at.getTime();
-  if (ahead < 29 * MINUTE || ahead > (7 * 24 * 60 + 1) * MINUTE) {
+  if (ahead < shortestSessionMs - MINUTE || ahead > longestSessionMs + MINUTE) {
     throw Failure.invalid([...body, 'expires_at'], 'value_error', 'Must be 30 minutes to 7 days in the future');
   }
   return asked;

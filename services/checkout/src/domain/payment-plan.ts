@@ -15,6 +15,11 @@ export interface ShopperCard {
   readonly kind: CardKind;
 }
 
+/** A plan that waited for its second card, with that card: it runs again, for the request that gave the card. */
+export function withOtherCard<Plan extends object>(plan: Plan, otherPaymentMethodId: string, actingAt: Date) {
+  return { ...plan, state: 'running', otherPaymentMethodId, releaseAt: null, isLate: false, actingAt } as const;
+}
+
 /** What the cards given are to pay. */
 export type PlannedPayment =
   | { readonly kind: 'nothing' }

@@ -185,6 +185,6 @@ const noteProcessor = scoped<{ processor_customer_id: string }>(
 );
 
 /** Whether the customer of a session is still there, or it has none, as SQL. */
-export const hasItsCustomerText: string = `(s.customer_id is null or not exists (
+export const customerExistsText: string = `(s.customer_id is null or not exists (
      select from checkout.customers d
      where d.account_id = $1 and d.test_mode = $2 and d.id = s.customer_id and d.deleted_at is not null))`;

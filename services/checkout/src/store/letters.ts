@@ -1,6 +1,6 @@
 import { type Db, type Page, readPage, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { wakeJobAfterCommit } from '@eligo/service';
-import type { Letter, LetterStatus } from '../domain/letter.ts';
+import type { Letter, LetterStatus, ValidLetter } from '../domain/letter.ts';
 import type { Reviewer } from '../domain/reviewer.ts';
 
 /** The job that ends reviews whose time is over. */
@@ -78,12 +78,6 @@ const select = scoped<LetterRow>(
 export async function findLetter(db: Db, scope: Scope, id: string): Promise<Letter | undefined> {
   const row = await db.row(select, scope, [id]);
   return row && letterOfRow(row);
-}
-
-/** An approved letter that a customer has, and until when it is valid. */
-export interface ValidLetter {
-  readonly id: string;
-  readonly validUntil: Date;
 }
 
 // A letter that is decided later ends later. So one of two is valid if any is: the one that ends last, or, where that is decided after `at`, the one that ends first.

@@ -3,7 +3,7 @@ import type { CardKind } from '../domain/card-kind.ts';
 import type { PaymentMethod } from '../domain/payment-method.ts';
 import type { Session, SessionLine } from '../domain/session.ts';
 import { type BegunAttempt, begunRow, begunText, insertBothText } from './charge-attempts.ts';
-import { hasItsCustomerText } from './customers.ts';
+import { customerExistsText } from './customers.ts';
 import type { PageCard } from './page-cards.ts';
 import { lockText } from './payment-locks.ts';
 import type { PaymentPlan } from './payment-plans.ts';
@@ -83,7 +83,7 @@ const lock = scoped<{ id: string }>(
   'page_payments.lock_sessions',
   `select s.id from unnest($3::text[], $4::bigint[]) as w (id, version)
    join checkout.sessions s on s.account_id = $1 and s.test_mode = $2 and s.id = w.id and s.version = w.version
-   where s.status = 'open' and ${takesCardsOnPageText} and ${hasItsCustomerText}
+   where s.status = 'open' and ${takesCardsOnPageText} and ${customerExistsText}
    order by s.id for update of s`,
 );
 

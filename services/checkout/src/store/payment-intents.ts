@@ -5,7 +5,7 @@ import { balanceTransactionOf } from '../domain/balance-transaction.ts';
 import type { Leg } from '../domain/charge-attempt.ts';
 import type { HoldTime } from '../domain/hold.ts';
 import type { PaymentIntent, PaymentIntentStatus } from '../domain/payment-intent.ts';
-import type { PaidBy } from '../domain/session-declines.ts';
+import type { DeclineSource } from '../domain/session-declines.ts';
 import { tellJournalAfterMs, tellJournalJob } from './journal.ts';
 import { countDeclineText } from './session-declines.ts';
 
@@ -272,7 +272,7 @@ export async function recordDecline(
   intentId: string,
   charge: ReportedCharge & { failureCode: string; declineCode: string | null },
   processorIntentId: string | null,
-  counted: { readonly sessionId: string; readonly by: PaidBy } | undefined,
+  counted: { readonly sessionId: string; readonly by: DeclineSource } | undefined,
 ): Promise<PaymentIntent> {
   const row = await tx.row(decline, scope, [
     intentId,

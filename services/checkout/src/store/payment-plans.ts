@@ -163,19 +163,6 @@ export async function hasLivePlan(db: Db, scope: Scope, sessionId: string): Prom
   return (await db.row(hasLive, scope, [sessionId]))?.has_live === true;
 }
 
-const paying = scoped<{ is_paying: boolean }>(
-  'checkout.payment_plan_is_paying',
-  `select exists (
-     select from checkout.payment_plans p
-     where p.account_id = $1 and p.test_mode = $2 and p.session_id = $3 and p.state not in ('done', 'failed') and p.state <> 'awaiting_second_card'
-   ) as is_paying`,
-);
-
-/** Whether a session has a live plan that waits for no card. */
-export async function isPayingNow(db: Db, scope: Scope, sessionId: string): Promise<boolean> {
-  return (await db.row(paying, scope, [sessionId]))?.is_paying === true;
-}
-
 const held = scoped<{ was_held: boolean }>(
   'checkout.payment_plan_was_held',
   `select exists (

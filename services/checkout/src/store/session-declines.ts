@@ -1,5 +1,5 @@
 import { type Scope, scoped, type Tx } from '@eligo/postgres';
-import { mostDeclines, type PaidBy } from '../domain/session-declines.ts';
+import { type DeclineSource, mostDeclines } from '../domain/session-declines.ts';
 
 /**
  * The SQL that counts one more decline of a session: `sessionId` and `by` are parameters; nothing is counted where `by` is null. A payment that had begun before the
@@ -19,6 +19,6 @@ export const takesCardsOnPageText: string = `s.declines_on_page < ${mostDeclines
 const count = scoped<never>('sessions.count_decline', countDeclineText('$3', '$4'));
 
 /** Counts a card that could not be saved for a session. The caller holds the session's row. */
-export async function countDecline(tx: Tx, scope: Scope, sessionId: string, by: PaidBy): Promise<void> {
+export async function countDecline(tx: Tx, scope: Scope, sessionId: string, by: DeclineSource): Promise<void> {
   await tx.execute(count, scope, [sessionId, by]);
 }

@@ -3,7 +3,7 @@ import type { ChargeAttempt } from '../domain/charge-attempt.ts';
 import type { HoldTime } from '../domain/hold.ts';
 import type { Session } from '../domain/session.ts';
 import { type BegunAttempt, begunRow, begunText, insertBothText } from './charge-attempts.ts';
-import { hasItsCustomerText } from './customers.ts';
+import { customerExistsText } from './customers.ts';
 import type { ReportedCharge } from './payment-intents.ts';
 import { ownPlanText, type PaymentPlan } from './payment-plans.ts';
 import { takesCardsOnPageText } from './session-declines.ts';
@@ -45,7 +45,7 @@ const settle = scoped<{ plans: bigint }>(
      update checkout.sessions s set payment_intent_ids = c.intent_ids, version = s.version + 1
      from held c
      where s.account_id = $1 and s.test_mode = $2 and s.id = c.session_id and s.version = c.version and s.status = 'open'
-       and ${takesCardsOnPageText} and ${hasItsCustomerText}
+       and ${takesCardsOnPageText} and ${customerExistsText}
      returning c.*
    ), first as (
      update checkout.charge_attempts a set status = 'succeeded'
