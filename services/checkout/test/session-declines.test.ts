@@ -3,6 +3,7 @@ import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { completeSession } from '../src/actions/complete-session.ts';
 import { completeOnPage, completeWithCards } from '../src/actions/complete-with-cards.ts';
+import { resumeAuthentication } from '../src/actions/resume-authentication.ts';
 import type { Context } from '../src/context.ts';
 import type { Session } from '../src/domain/session.ts';
 import { mostDeclines } from '../src/domain/session-declines.ts';
@@ -167,6 +168,19 @@ describe('the cards that are declined for one session', () => {
       expect(await fixture.told(split)).toMatchObject({ 'payment_intent.canceled': 1 });
     },
   );
+
+  it('stop no charge whose shopper has passed the authentication of the bank [D14.321]', async () => {
+    const session = await guest();
+    await payWith(session, await fixture.confirmationToken('tok_authenticationRequired'));
+    await set(session, 'declines_on_page', 20);
+    const sent = 'select processor_intent_id as intent from checkout.charge_attempts where subject_id = $1';
+    const [attempt] = await fixture.test.admin<{ intent: string }>(sent, [session.id]);
+    const { testBank } = fixture.context.processors.of(fixture.scope);
+    await testBank?.authenticate(attempt?.intent ?? '', true);
+    expect(await resumeAuthentication(fixture.context, fixture.scope, session.id, false)).toMatchObject({
+      ...{ status: 'complete', declinesOnPage: 20 },
+    });
+  });
 
   it('are not used up beside a payment that is under way: no bank is asked about another card [D14.321]', async () => {
     const session = await fixture.session({

@@ -117,6 +117,22 @@ describe('a bank that asks about a card that is only saved', () => {
     expect(await declines()).toBe(2);
   });
 
+  it.each([
+    ['a set-up session', setUp],
+    ['a trial', () => trial(line({ unitAmount: 4_000, class: 'auto_substantiation', recurring: true }))],
+  ])(
+    'that has passed is saved where the question that it displaced was the last decline of its session: %s [D14.321]',
+    async (_kind, open) => {
+      const session = await open();
+      await pay(session, await typed(asking));
+      await fixture.test.admin('update checkout.sessions set declines_on_page = 19 where id = $1', [session.id]);
+      expect(await pay(session, await typed(asking))).toMatchObject({ status: 'open' });
+      expect(await loadSession(fixture.database, fixture.scope, session.id)).toMatchObject({ declinesOnPage: 20 });
+      await answer(session, true);
+      expect(await resume(session)).toMatchObject({ status: 'complete', declinesOnPage: 20 });
+    },
+  );
+
   it('saves no card once the customer is deleted, whenever that is [D14.323]', async () => {
     const waiting = await setUp();
     await pay(waiting, await typed(asking));

@@ -63,7 +63,11 @@ async function reserve(
   const found = await lockSession(tx, scope, payment.sessionId);
   if (found === undefined) throw new Failure('checkout_session_not_found');
   const at = await timeOnClock(tx, scope, context.clock, found.testClockId);
-  const refusal = refusalByStatus(found, at) ?? refusalByDeclines(found, declineSourceOf(found));
+  const renewal = await loadTrialRenewal(tx, scope, found, at);
+  // A trial whose cards are set up asks no bank, so the declines of its session do not refuse it.
+  const isSetUp = renewal !== undefined && setUp.size > 0;
+  const refusal =
+    refusalByStatus(found, at) ?? (isSetUp ? undefined : refusalByDeclines(found, declineSourceOf(found)));
   if (refusal !== undefined) throw refusal;
   await requireCustomer(tx, scope, found);
   refuseOtherAmounts(found, payment, at);
@@ -78,7 +82,6 @@ async function reserve(
     ...{ cards, healthAccepted: payment.refusesHealthCards !== true && takesHealthCards(session) },
     acceptsPart: payment.acceptsPart === true && context.processors.of(scope).asksForParts,
   };
-  const renewal = await loadTrialRenewal(tx, scope, session, at);
   if (renewal === undefined) return newPlan(context, tx, scope, session, offered, at);
   await beginTrial(tx, scope, session, { ...offered, renewal, setUp }, at);
   return undefined;

@@ -61,8 +61,8 @@ export async function setUpSession(
     const session = await lockSession(tx, scope, found.id);
     if (session === undefined) throw new Failure('checkout_session_not_found');
     const at = await timeOnClock(tx, scope, context.clock, session.testClockId);
-    const refusal = refusalByStatus(session, at) ?? refusalByDeclines(session, declineSourceOf(session));
-    if (refusal !== undefined) throw refusal;
+    const ended = refusalByStatus(session, at);
+    if (ended !== undefined) throw ended;
     await requireCustomer(tx, scope, session);
     const backupOf = role === 'backup' ? session.setupIntentId : null;
     if (role === 'backup' && backupOf === null) throw new Error(`Session ${session.id} has no set-up to back up`);
@@ -77,6 +77,9 @@ export async function setUpSession(
       processorAccount,
       backupOf,
     });
+    // A card that is set up already asks no bank, so the declines of its session do not refuse it.
+    const refusal = isDone ? undefined : refusalByDeclines(session, declineSourceOf(session));
+    if (refusal !== undefined) throw refusal;
     // The shopper can no longer answer the bank's question about the other card.
     if (displaces) await countDecline(tx, scope, session.id, declineSourceOf(session));
     if (backupOf === null) await saveSession(tx, scope, session, { ...session, setupIntentId });
