@@ -141,6 +141,26 @@ describe('the erasure of a customer', () => {
   });
 });
 
+describe('a card that is typed while the customer of its session is deleted', () => {
+  it('is refused as the customer is, by the database if by nothing else [D14.323]', async () => {
+    const { customerId } = await fixture.card('hsa');
+    const session = await fixture.mixedSession({ customerId });
+    const deleting = fixture.contextWith((port) => ({
+      async retrievePaymentMethod(...given) {
+        const found = await port.retrievePaymentMethod(...given);
+        await deleteCustomer(context, fixture.scope, customerId);
+        return found;
+      },
+    }));
+    const adopted = adoptPageCard(deleting, fixture.scope, {
+      ...{ sessionId: session.id, testClockId: null, loc: [], offSession: false },
+      processorPaymentMethodId: await fixture.typedCard('tok_visa'),
+    });
+    await expect(adopted).rejects.toMatchObject({ code: 'customer_not_found', status: 404 });
+    expect(await namesOn(session)).toEqual([]);
+  });
+});
+
 describe('an erasure of a customer with a session that cannot expire', () => {
   it('erases everything else, names the session, and is finished by a repeat [D14.323]', async () => {
     const { id: cardId, customerId } = await fixture.card('hsa');

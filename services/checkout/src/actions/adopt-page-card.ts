@@ -1,5 +1,5 @@
 import { Failure } from '@eligo/failures';
-import { type Scope, withTx } from '@eligo/postgres';
+import { isCheckViolation, type Scope, withTx } from '@eligo/postgres';
 import type { PaymentMethodFacts, ProcessorPort } from '@eligo/processor';
 import { newId, type ProcessorAccount } from '@eligo/values';
 import type { Context } from '../context.ts';
@@ -70,13 +70,19 @@ async function writeCard(
   const { sessionId, invoiceId = null, customerId = null, testClockId, processorPaymentMethodId } = given;
   const method = await typedCard(context, given, found, processorAccount, context.clock.now());
   const { id: paymentMethodId } = method;
-  return withTx(context.database, scope, async (tx) => {
-    const card = { processorPaymentMethodId, sessionId, invoiceId, customerId, paymentMethodId };
-    if (!(await insertPageCard(tx, scope, card))) return undefined;
-    const createdAt = await timeOnClock(tx, scope, context.clock, testClockId);
-    await insertPaymentMethod(tx, scope, { ...method, createdAt });
-    return paymentMethodId;
-  });
+  const card = { processorPaymentMethodId, sessionId, invoiceId, customerId, paymentMethodId };
+  try {
+    return await withTx(context.database, scope, async (tx) => {
+      if (!(await insertPageCard(tx, scope, card))) return undefined;
+      const createdAt = await timeOnClock(tx, scope, context.clock, testClockId);
+      await insertPaymentMethod(tx, scope, { ...method, createdAt });
+      return paymentMethodId;
+    });
+  } catch (error) {
+    // The customer was deleted while the processor was asked about the card.
+    if (isCheckViolation(error, 'no_card_for_a_deleted_customer')) throw new Failure('customer_not_found');
+    throw error;
+  }
 }
 
 /** The payment method that a typed card becomes. */
