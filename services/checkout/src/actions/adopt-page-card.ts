@@ -4,7 +4,8 @@ import type { PaymentMethodFacts, ProcessorPort } from '@eligo/processor';
 import { newId, type ProcessorAccount } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { isConfirmationToken, type PaymentMethod } from '../domain/payment-method.ts';
-import { findPageCard, insertPageCard } from '../store/page-cards.ts';
+import { tooManyTypedCards } from '../domain/typed-cards.ts';
+import { countTypedCard, findPageCard, insertPageCard } from '../store/page-cards.ts';
 import { insertPaymentMethod } from '../store/payment-methods.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { refusalOf } from './processor-refusal.ts';
@@ -28,7 +29,7 @@ export interface GivenOnPage {
 /**
  * Makes a payment method of a card that the shopper typed into the processor's fields, and answers its id; for a card that this page has
  * given before, the same. A card that belongs to a customer, or was given on another page, is answered like one that does not exist: the
- * identifier of a stranger's card pays nothing.
+ * identifier of a stranger's card pays nothing. Throws `checkout_session_payment_tries_exceeded` once too many cards were typed on the page of the session.
  */
 export async function adoptPageCard(context: Context, scope: Scope, given: GivenOnPage): Promise<string> {
   const { processorPaymentMethodId, sessionId, invoiceId = null } = given;
@@ -38,6 +39,7 @@ export async function adoptPageCard(context: Context, scope: Scope, given: Given
     return known.paymentMethodId;
   }
   const processor = context.processors.of(scope);
+  if (sessionId !== null) await count(context, scope, sessionId);
   const found = await retrieveTypedCard(processor, processorPaymentMethodId);
   // The browser sent it: that the processor does not have it says nothing of our own objects.
   if (found.kind === 'rejected' && found.status === 404) throw notFound(given);
@@ -46,6 +48,12 @@ export async function adoptPageCard(context: Context, scope: Scope, given: Given
   const id = await writeCard(context, scope, given, found, processor.account);
   // Another request with the same card was faster.
   return id ?? adoptPageCard(context, scope, given);
+}
+
+// Before the call to the processor, so that an identifier that the processor does not know counts, too.
+async function count({ database }: Context, scope: Scope, sessionId: string): Promise<void> {
+  const isCounted = await withTx(database, scope, (tx) => countTypedCard(tx, scope, sessionId));
+  if (!isCounted) throw tooManyTypedCards();
 }
 
 /** Reads a card at the processor. A card that another payment has used, or that a customer has, is none that was typed here. */

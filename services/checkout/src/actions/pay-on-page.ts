@@ -10,6 +10,7 @@ import { minimumChargeCents, type PlannedPayment, planPayment } from '../domain/
 import { splitVersionOf } from '../domain/repricing.ts';
 import type { Session } from '../domain/session.ts';
 import { refusalByDeclines } from '../domain/session-declines.ts';
+import { takesTypedCards } from '../domain/typed-cards.ts';
 import type { BegunPayment, PaidPage, TypedCard } from '../store/page-payments.ts';
 import type { PaymentPlan } from '../store/payment-plans.ts';
 import type { ChargeableCard } from '../store/session-payments.ts';
@@ -93,6 +94,7 @@ function isPlain(context: Context, scope: Scope, session: Session, given: CardsO
     session.amountTotalCents >= minimumChargeCents &&
     refusalByStatus(session, at) === undefined &&
     refusalByDeclines(session, 'page') === undefined &&
+    takesTypedCards(session) &&
     (shownSplit === undefined || shownSplit === splitVersionOf(session, at)) &&
     context.processors.findOf(scope)?.isDown() === false
   );

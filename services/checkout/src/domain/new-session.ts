@@ -158,6 +158,7 @@ export function newSession(
     nextAction: null,
     declinesOnPage: 0,
     declinesByRequest: 0,
+    typedCards: 0,
     createdAt: at,
     expiresAt: earliestOf(expiryOf(terms.expiresAt, at), endsOf(existingLetters, letters)),
     completedAt: null,

@@ -99,6 +99,8 @@ export interface Session {
   /** How many cards were declined on its page, and by requests of the shop. */
   readonly declinesOnPage: number;
   readonly declinesByRequest: number;
+  /** How many cards were typed on its page and not charged at once. */
+  readonly typedCards: number;
 
   readonly createdAt: Date;
   readonly expiresAt: Date;

@@ -88,7 +88,7 @@ export function sessionColumns(s: string): string {
   ${s}.amount_prescription_cents, ${s}.amount_vision_cents, ${s}.amount_service_cents, ${s}.letter_required, ${s}.letter_fee_cents,
   ${s}.letter_fee_status, ${s}.split_cart_id, ${s}.visit_type, ${s}.amount_received_cents, ${s}.amount_refunded_cents,
   ${s}.amount_disputed_cents, ${s}.payment_intent_ids, ${s}.refund_ids, ${s}.capture_ids, ${s}.dispute_ids, ${s}.setup_intent_id,
-  ${s}.subscription_id, ${s}.invoice_id, ${s}.next_action, ${s}.declines_on_page, ${s}.declines_by_request, ${s}.created_at, ${s}.expires_at, ${s}.completed_at, ${s}.ended_at,
+  ${s}.subscription_id, ${s}.invoice_id, ${s}.next_action, ${s}.declines_on_page, ${s}.declines_by_request, ${s}.typed_cards, ${s}.created_at, ${s}.expires_at, ${s}.completed_at, ${s}.ended_at,
   ${s}.renewal_as_of, ${s}.entered_discount_id, ${s}.shipping_details, ${s}.storefront_payment_details, ${s}.metadata, ${s}.details, ${s}.version,
   case when ${s}.fee_count > 0 then (
     select json_agg(json_build_object('id', f.id, 'amountCents', f.amount_cents::text, 'name', f.name,
@@ -145,6 +145,7 @@ export interface SessionRow {
   readonly next_action: Session['nextAction'];
   readonly declines_on_page: number;
   readonly declines_by_request: number;
+  readonly typed_cards: number;
   readonly created_at: Date;
   readonly expires_at: Date;
   readonly completed_at: Date | null;
@@ -207,6 +208,7 @@ export function sessionOfRow(row: SessionRow): Session {
     nextAction: row.next_action,
     declinesOnPage: row.declines_on_page,
     declinesByRequest: row.declines_by_request,
+    typedCards: row.typed_cards,
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     completedAt: row.completed_at,
