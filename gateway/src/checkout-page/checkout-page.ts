@@ -16,7 +16,7 @@ import type { ExpensiveRequests } from '../turns/expensive-requests.ts';
 import { openedRecord } from './opened-record.ts';
 import type { OpenPage, PageCalls, SessionPageCalls } from './page-calls.ts';
 import type { PageFiles } from './page-files.ts';
-import type { PageLimits } from './page-limits.ts';
+import type { PageLimits, PagePayments } from './page-limits.ts';
 import { visitLink } from './visit-link.ts';
 import { callPreload, type PageOrigins, stripePreload, writeAsset, writeDocument } from './write-file.ts';
 import { firstViewHtml, showsCardFields } from './write-first-view.ts';
@@ -156,18 +156,21 @@ interface PageAction<Calls> {
   readonly methods: PublicRoute['methods'];
   /** The limit that it counts towards beside that of all requests. */
   readonly limit: 'payment' | 'answers' | 'promoCode' | undefined;
-  answer(calls: Calls, page: OpenPage, body: unknown, mayPay: () => boolean): Promise<PageView>;
+  answer(calls: Calls, page: OpenPage, body: unknown, payments: PagePayments): Promise<PageView>;
 }
 
 const paymentActions: readonly PageAction<PageCalls>[] = [
   {
     ...{ name: 'session', methods: readMethods, limit: undefined },
-    answer: (calls, page, _body, mayPay) => calls.view(page, mayPay),
+    answer: (calls, page, _body, payments) => calls.view(page, payments),
   },
-  { ...{ name: 'pay', methods: ['POST'], limit: 'payment' }, answer: (calls, page, body) => calls.pay(page, body) },
+  {
+    ...{ name: 'pay', methods: ['POST'], limit: 'payment' },
+    answer: (calls, page, body, payments) => payments.pay(() => calls.pay(page, body)),
+  },
   {
     ...{ name: 'authenticate', methods: ['POST'], limit: 'payment' },
-    answer: (calls, page, body) => calls.authenticate(page, body),
+    answer: (calls, page, body, payments) => payments.resume(() => calls.authenticate(page, body)),
   },
 ];
 
@@ -226,9 +229,9 @@ async function answerCall<Calls>(
   const caller = callerFor({ accountId, testMode, ...account.caller, scopes });
   // The account does not count as waiting while the body arrives.
   const body = methods.includes('POST') ? await readPageBody(request, bodies, accountId) : undefined;
-  const mayPay = () => limits.allowsPayment(request, subject.id);
+  const payments = limits.paymentsOf(request, subject);
   const page = { subject, shop: account.shop, call: { caller, requestId, traceparent } };
-  const work = () => answer(calls, page, body, mayPay);
+  const work = () => answer(calls, page, body, payments);
   return here.neighbors.during(subject, () => here.meter.run(workOf(subject), work));
 }
 

@@ -18,6 +18,7 @@ import { awaitSubscription } from '../await-subscription.ts';
 import { moneyCall } from '../http/call-budget.ts';
 import { isExpected } from '../http/to-failure.ts';
 import type { Peers } from '../peers.ts';
+import type { PagePayments } from './page-limits.ts';
 
 /** A page that something is asked of, and the call in which it is carried out. */
 export interface OpenPage {
@@ -30,8 +31,8 @@ export interface OpenPage {
 export interface PageCalls {
   /** The page as it is, for its document; undefined where a payment is under way, or it has a secret: its script asks then. */
   look(page: OpenPage): Promise<PageView | undefined>;
-  /** `mayGoOn` counts a payment, and says whether the limit allows it: a look that finds the answer of a bank goes on with a card that is saved. */
-  view(page: OpenPage, mayGoOn: () => boolean): Promise<PageView>;
+  /** A look that finds the answer of a bank resumes the payment with a saved card, within the limits of payments. */
+  view(page: OpenPage, payments: PagePayments): Promise<PageView>;
   pay(page: OpenPage, sent: unknown): Promise<PageView>;
   /** Finds out what came of an authentication. */
   authenticate(page: OpenPage, sent: unknown): Promise<PageView>;
@@ -66,12 +67,15 @@ export function pageCalls(parts: { peers: Peers; sandboxUrl: string | undefined;
       const page = await checkout.getPage({ id: subject.id, forDocument: true }, call);
       return withoutSecret(renderPage(page, shop, sandboxUrl));
     },
-    async view(open, mayGoOn) {
+    async view(open, payments) {
       const { subject, shop, call } = open;
       const page = await checkout.getPage({ id: subject.id }, call);
-      if (!page.setUpAnswered || !mayGoOn()) return renderPage(page, shop, sandboxUrl);
+      if (!page.setUpAnswered || !payments.mayResume()) return renderPage(page, shop, sandboxUrl);
       try {
-        await resume(open, false);
+        return await payments.resume(async () => {
+          await resume(open, false);
+          return view(open);
+        });
       } catch (error) {
         if (!isExpected(error)) throw error;
         logger.warn(
@@ -80,7 +84,6 @@ export function pageCalls(parts: { peers: Peers; sandboxUrl: string | undefined;
         );
         return renderPage(page, shop, sandboxUrl);
       }
-      return view(open);
     },
     async pay(open, sent) {
       const { subject, shop, call } = open;

@@ -1,12 +1,15 @@
 import type { IncomingMessage } from 'node:http';
+import type { PageView } from '@eligo/contract';
 import { Failure } from '@eligo/failures';
-import { clientNetwork } from '../http/client-network.ts';
+import type { PageSubject } from '@eligo/service';
+import { networkOf } from '../http/network-of.ts';
 import { RateLimiter } from '../http/rate-limiter.ts';
 import type { TrustedProxies } from '../http/trusted-proxies.ts';
+import { DeclinedCards } from './declined-cards.ts';
 
 /** Requests per second that an address and the page of one session or invoice may make, in bursts of four seconds. A page that waits asks once a second. */
 const perSecond = { address: 25, session: 5 };
-/** Payments: enough for a shopper who corrects a card, too few to try out stolen ones. */
+/** Payments: enough for a shopper who corrects a card. Declined ones have a limit of their own. */
 const paymentsPerSecond = { address: 3, session: 1 };
 /** Answers to a letter's questions: each may be sealed and stored, and a session takes one. Enough for a shopper who sends them from two tabs. */
 const answersPerSecond = { address: 3, session: 1 };
@@ -26,9 +29,20 @@ const limits = {
 /** What a browser asks for. */
 type PageRequest = keyof typeof limits;
 
+/** The payments that one client makes on the page of a record, within the limits. */
+export interface PagePayments {
+  /** Counts a payment that a look at the page leads to; false where a request to pay would be refused. */
+  mayResume(): boolean;
+  /** Carries out a payment with cards that were just typed. Throws `rate_limited` if too many cards of the client were declined. */
+  pay(payment: () => Promise<PageView>): Promise<PageView>;
+  /** Continues a payment after an authentication. */
+  resume(payment: () => Promise<PageView>): Promise<PageView>;
+}
+
 /** Limits what browsers without a key may ask for. */
 export class PageLimits {
   readonly #limiter = new RateLimiter();
+  readonly #declined = new DeclinedCards();
   readonly #proxies: TrustedProxies;
 
   constructor(proxies: TrustedProxies) {
@@ -36,9 +50,8 @@ export class PageLimits {
   }
 
   /** Throws `rate_limited` where the address makes too many requests. Tokens that are no tokens count, too. */
-  takeFromAddress({ socket, headers }: IncomingMessage, kind: PageRequest): void {
-    const client = this.#proxies.clientOf(socket.remoteAddress ?? 'unknown', headers['x-forwarded-for']?.toString());
-    this.#take(`${kind} address ${clientNetwork(client)}`, limits[kind].address);
+  takeFromAddress(request: IncomingMessage, kind: PageRequest): void {
+    this.#take(`${kind} address ${networkOf(request, this.#proxies)}`, limits[kind].address);
   }
 
   /** The same for the page of a session, from wherever. */
@@ -51,12 +64,18 @@ export class PageLimits {
     return this.#allows(() => this.takeFromSession(sessionId, 'request'));
   }
 
-  /** Counts a payment that a look at a page leads to; false where a request to pay would be refused. */
-  allowsPayment(request: IncomingMessage, sessionId: string): boolean {
-    return this.#allows(() => {
-      this.takeFromAddress(request, 'payment');
-      this.takeFromSession(sessionId, 'payment');
-    });
+  /** The payments of the client that makes a request. */
+  paymentsOf(request: IncomingMessage, { accountId, testMode, id }: PageSubject): PagePayments {
+    const client = `${accountId} ${testMode ? 'test' : 'live'} ${networkOf(request, this.#proxies)}`;
+    return {
+      mayResume: () =>
+        this.#allows(() => {
+          this.takeFromAddress(request, 'payment');
+          this.takeFromSession(id, 'payment');
+        }),
+      pay: (payment) => this.#declined.pay(client, payment),
+      resume: (payment) => this.#declined.resume(client, payment),
+    };
   }
 
   #allows(take: () => void): boolean {

@@ -11,7 +11,7 @@ export interface Allowance {
 }
 
 /** A burst of four seconds' worth (decisions 13). */
-const burstMs = 4_000;
+const usualBurstMs = 4_000;
 /** Keys that may be kept before those that have caught up are looked for. */
 const keysKept = 10_000;
 
@@ -21,7 +21,13 @@ const keysKept = 10_000;
  */
 export class RateLimiter {
   readonly #caughtUpAt = new Map<string, number>();
+  readonly #burstMs: number;
   #pruneAt = keysKept;
+
+  /** What a key saves up in `burstMs` may come at once. */
+  constructor(burstMs = usualBurstMs) {
+    this.#burstMs = burstMs;
+  }
 
   take(key: string, perSecond: number, nowMs: number): Allowance {
     const gapMs = 1_000 / perSecond;
@@ -29,8 +35,8 @@ export class RateLimiter {
     const to = from + gapMs;
     const limit = perSecond;
     // Half a gap of slack for what floating point loses.
-    if (to - nowMs > burstMs + gapMs / 2) {
-      const waitMs = to - nowMs - burstMs;
+    if (to - nowMs > this.#burstMs + gapMs / 2) {
+      const waitMs = to - nowMs - this.#burstMs;
       return {
         allowed: false,
         limit,
@@ -43,7 +49,7 @@ export class RateLimiter {
     return {
       allowed: true,
       limit,
-      remaining: Math.floor((burstMs - (to - nowMs)) / gapMs + 0.5),
+      remaining: Math.floor((this.#burstMs - (to - nowMs)) / gapMs + 0.5),
       resetSeconds: Math.ceil((to - nowMs) / 1_000),
       retryAfterSeconds: 0,
     };
@@ -56,7 +62,7 @@ export class RateLimiter {
 
   /** For how long a key is beyond its burst; not positive where it is within it. */
   overMs(key: string, nowMs: number): number {
-    return (this.#caughtUpAt.get(key) ?? nowMs) - nowMs - burstMs;
+    return (this.#caughtUpAt.get(key) ?? nowMs) - nowMs - this.#burstMs;
   }
 
   /** Takes an allowed request back: it is not counted. */
@@ -70,7 +76,7 @@ export class RateLimiter {
     if (this.#caughtUpAt.size > this.#pruneAt) this.#prune(nowMs);
   }
 
-  // What is left has made requests within the last seconds, and none of it may be forgotten: its limit would begin anew. Looking only when there
+  // What is left has made requests within the burst, and none of it may be forgotten: its limit would begin anew. Looking only when there
   // are twice as many again keeps the work of one request the same however many keys there are.
   #prune(nowMs: number): void {
     for (const [key, at] of this.#caughtUpAt) if (at <= nowMs) this.#caughtUpAt.delete(key);

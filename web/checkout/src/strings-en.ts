@@ -218,7 +218,7 @@ export const english = {
     health_cards_not_enabled:
       'This shop does not take HSA or FSA cards, and nothing was charged. Use a credit or debit card.',
     checkout_session_payment_tries_exceeded:
-      'Too many cards were declined for this order, so this page no longer accepts cards. If an amount is held on an HSA or FSA card, it is released within the hour. Go back to the shop and order again.',
+      'Too many cards were tried for this order, so this page no longer accepts cards. If an amount is held on an HSA or FSA card, it is released within the hour. Go back to the shop and order again.',
     invoice_payment_tries_exceeded:
       'Too many payments of this invoice were tried, so this page no longer accepts cards. Contact the shop to pay it.',
     customer_not_found:

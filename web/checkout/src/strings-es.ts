@@ -231,7 +231,7 @@ export const spanish: Strings = {
     health_cards_not_enabled:
       'Esta tienda no acepta tarjetas HSA o FSA, y no se cobró nada. Usa una tarjeta de crédito o débito.',
     checkout_session_payment_tries_exceeded:
-      'Se rechazaron demasiadas tarjetas para este pedido, así que esta página no acepta más tarjetas. Si hay un importe retenido en una tarjeta HSA o FSA, se libera en una hora como máximo. Vuelve a la tienda y haz el pedido de nuevo.',
+      'Se probaron demasiadas tarjetas en este pedido, así que esta página no acepta más tarjetas. Si hay un importe retenido en una tarjeta HSA o FSA, se libera en una hora como máximo. Vuelve a la tienda y haz el pedido de nuevo.',
     invoice_payment_tries_exceeded:
       'Se intentaron demasiados pagos de esta factura, así que esta página no acepta más tarjetas. Comunícate con la tienda para pagarla.',
     customer_not_found:
