@@ -40,6 +40,8 @@ export interface EventConnection {
   /** Rises with each reconnect: what was known of the server before may no longer hold. */
   readonly incarnation: () => number;
   readonly isConnected: () => boolean;
+  /** Calls the listener at each reconnect, before the new connection brings anything. Returns what removes it. */
+  readonly onReconnect: (listener: () => void) => () => void;
   /** Why there is no connection, as far as it is known. */
   readonly problem: () => string | undefined;
   /** Settles when the connection is closed for good; with an error if it was not closed on purpose, which is fatal to the process. */
@@ -68,6 +70,7 @@ export async function connectNats(options: ConnectOptions): Promise<EventConnect
   tellIfOld();
   let connected = true;
   let incarnation = 1;
+  const listeners = new Set<() => void>();
   const lookWhy = () => {
     void tryToConnect(client).then((failed) => {
       if (failed !== undefined && !connected && !nats.isClosed()) reachability.failed(failed.error);
@@ -82,6 +85,7 @@ export async function connectNats(options: ConnectOptions): Promise<EventConnect
       } else if (type === Events.Reconnect) {
         connected = true;
         incarnation += 1;
+        for (const listener of listeners) listener();
         reachability.found();
         logger.info({ service }, 'NATS reconnected');
         tellIfOld();
@@ -100,7 +104,12 @@ export async function connectNats(options: ConnectOptions): Promise<EventConnect
     // Asking for the account's limits first would need one more permission.
     manager: await nats.jetstreamManager({ checkAPI: false, timeout: 5_000 }),
     incarnation: () => incarnation,
-    isConnected: () => connected && !nats.isClosed(),
+    // The client forgets the server's information when it dials. What is sent before the connection is ready goes to the next server.
+    isConnected: () => connected && nats.info !== undefined && !nats.isClosed(),
+    onReconnect(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
     problem: () => reachability.problem,
     closed: nats.closed().then((error) => {
       reachability.found();

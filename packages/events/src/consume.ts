@@ -1,8 +1,8 @@
-import type { JsMsg } from 'nats';
 import type { ConsumeOptions, Subscription } from './consumer-definition.ts';
 import { Deliveries, type DeliveryCounts } from './deliveries.ts';
 import { errorLabel } from './logger.ts';
 import { durableOf, filterOf, streamOf, subjectsOf, typeOfSubject } from './names.ts';
+import { type Pulled, pulledFrom } from './pulled.ts';
 import { startRedriver } from './redriver.ts';
 import { StandBack } from './stand-back.ts';
 import { SourceOwner, type SourceState, unknownStream } from './stream-owner.ts';
@@ -146,7 +146,8 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
   async function takeAll(): Promise<void> {
     // A request would only wait for its timeout.
     if (!connection.isConnected()) return;
-    let lookedAt = connection.incarnation();
+    // The connections to a server whose stream is this installation's; a reconnect adds one.
+    const own = new Set([connection.incarnation()]);
     // Before the durable is touched: on another installation's stream it is that installation's.
     const source = await owner.look();
     if (source === 'unmarked and unknown') return waitForMark();
@@ -156,8 +157,10 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
     // After a reconnect the same address may be another server.
     const isSameOwner = async (): Promise<boolean> => {
       const incarnation = connection.incarnation();
-      if (incarnation !== lookedAt && (await hasChangedOwner(source))) return false;
-      lookedAt = incarnation;
+      if (own.has(incarnation)) return true;
+      if (await hasChangedOwner(source)) return false;
+      // After another reconnect it is unknown which server answered.
+      if (connection.incarnation() === incarnation) own.add(incarnation);
       return true;
     };
     const info = await ensureConsumer(connection, from, durable, filter);
@@ -176,17 +179,25 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
     close = () => messages.close();
     // Not closed: that settles when the loop below has ended, which has not begun.
     if (stopping) messages.stop();
-    restartWhenLost(await messages.status(), () => messages.stop());
+    let isLost = false;
+    restartWhenLost(await messages.status(), () => {
+      isLost = true;
+      messages.stop();
+    });
     const endChecks = restartWhenChanged(source, isSameOwner, () => messages.stop());
     let isLeft = false;
     try {
-      for await (const message of messages) {
-        isLeft ||= !(await untilAnswered(isSameOwner));
+      for await (const pulled of pulledFrom(messages, connection, () => isLost)) {
+        const { message, incarnation, mayAnswer } = pulled;
+        if (!own.has(incarnation)) isLeft ||= !(await untilAnswered(isSameOwner));
         if (isLeft) {
-          message.nak();
+          if (mayAnswer()) message.nak();
           messages.stop();
-        } else if (isWanted(message.subject)) await deliveries.take(message);
-        else if (!(await passOver(message))) messages.stop();
+          // Else its connection ended before it was known whose server it was; the server delivers it again.
+        } else if (own.has(incarnation)) {
+          if (isWanted(message.subject)) await deliveries.take(pulled);
+          else if (!(await passOver(pulled))) messages.stop();
+        }
       }
     } finally {
       endChecks();
@@ -195,12 +206,13 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
   }
 
   // A process of another release that wants the event may have made the consumer again, whose events come to requests that were made before. False if one has.
-  async function passOver(message: JsMsg): Promise<boolean> {
+  async function passOver({ message, mayAnswer }: Pulled): Promise<boolean> {
     // Undefined while the server does not answer. No other process is given more than a whole stream, and one that takes many types passes over too many events to ask.
-    const isOurs = filter === subjectsOf(from) || (await hasOurFilter().catch(() => undefined));
-    if (isOurs === true) message.ack();
+    const isUnchanged = filter === subjectsOf(from) || (await hasOurFilter().catch(() => undefined));
+    if (!mayAnswer()) return isUnchanged !== false;
+    if (isUnchanged === true) message.ack();
     else message.nak(FOREIGN_DELAY_MS);
-    return isOurs !== false;
+    return isUnchanged !== false;
   }
 
   // A process of another release can set the filter in place, and the server tells no one. Nor does it when a stream without a mark is marked.

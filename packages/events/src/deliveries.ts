@@ -5,6 +5,7 @@ import type { ConsumeOptions } from './consumer-definition.ts';
 import { FailureCounter } from './failure-counter.ts';
 import { deadLetter, eachOf, type HandleEvents, handleTogether } from './inbox.ts';
 import { errorLabel } from './logger.ts';
+import type { Pulled } from './pulled.ts';
 import { isTransientFailure } from './transient-failure.ts';
 
 /** What has become of the deliveries so far. */
@@ -33,10 +34,10 @@ export class Deliveries {
   }
 
   /** Begins with a delivery once it is its turn; waits while too many do. */
-  async take(message: JsMsg): Promise<void> {
-    const event = this.#decode(message);
+  async take(pulled: Pulled): Promise<void> {
+    const event = this.#decode(pulled);
     if (event === undefined) return;
-    this.#waiting.push({ message, event, lane: `${event.accountId} ${event.testMode}` });
+    this.#waiting.push({ pulled, event, lane: `${event.accountId} ${event.testMode}` });
     this.#beginSoon();
     while (this.#waiting.length >= mostWaiting) {
       this.#begin();
@@ -82,7 +83,7 @@ export class Deliveries {
     const batch: Delivery[] = [];
     for (const delivery of this.#waiting) {
       if (delivery.lane !== lane) continue;
-      const isAlone = delivery.message.info.deliveryCount > 1;
+      const isAlone = delivery.pulled.message.info.deliveryCount > 1;
       if (isAlone && batch.length > 0) break;
       batch.push(delivery);
       if (isAlone || batch.length === largestBatch) break;
@@ -115,16 +116,16 @@ export class Deliveries {
     if (first === undefined) return;
     const areNew = await handleTogether(database, consumer, [first, ...rest], handlerOf(this.#options));
     for (const isNew of areNew) this.#counts[isNew ? 'handled' : 'repeated'] += 1;
-    for (const { message, event } of batch) {
+    for (const { pulled, event } of batch) {
       this.#failures.forget(event.eventId);
-      this.#answer(() => message.ack());
+      this.#answer(pulled, (message) => message.ack());
     }
   }
 
-  async #fail({ message, event }: Delivery, error: unknown): Promise<void> {
+  async #fail({ pulled, event }: Delivery, error: unknown): Promise<void> {
     const { database, consumer, service, logger, maxDeliveries = 20, retryDelayMs = backoffMs } = this.#options;
     this.#counts.failed += 1;
-    const { deliveryCount } = message.info;
+    const { deliveryCount } = pulled.message.info;
     const fields = {
       service,
       consumer,
@@ -142,20 +143,21 @@ export class Deliveries {
         this.#counts.deadLettered += 1;
         this.#failures.forget(event.eventId);
         logger.error(fields, 'Event moved to dead letters');
-        this.#answer(() => message.term());
+        this.#answer(pulled, (message) => message.term());
         return;
       } catch (failure) {
         logger.warn({ ...fields, error: errorLabel(failure) }, 'Failed to dead-letter an event; will retry');
       }
     }
-    this.#answer(() => message.nak(retryDelayMs(deliveryCount)));
+    this.#answer(pulled, (message) => message.nak(retryDelayMs(deliveryCount)));
   }
 
   // A connection that is closed takes none. The event is then given to someone again, and the inbox knows what became of it here.
-  #answer(send: () => void): void {
+  #answer({ message, mayAnswer }: Pulled, send: (message: JsMsg) => void): void {
     const { service, consumer, logger } = this.#options;
+    if (!mayAnswer()) return;
     try {
-      send();
+      send(message);
     } catch (error) {
       logger.warn(
         { service, consumer, error: errorLabel(error) },
@@ -164,17 +166,17 @@ export class Deliveries {
     }
   }
 
-  #decode(message: JsMsg): Event | undefined {
+  #decode(pulled: Pulled): Event | undefined {
     const { service, consumer, logger } = this.#options;
     try {
-      return fromBinary(EventSchema, message.data);
+      return fromBinary(EventSchema, pulled.message.data);
     } catch (error) {
       // The outbox still has it; giving it out again would change nothing.
       logger.error(
-        { service, consumer, seq: message.seq, error: errorLabel(error) },
+        { service, consumer, seq: pulled.message.seq, error: errorLabel(error) },
         'Event cannot be decoded; discarded',
       );
-      this.#answer(() => message.term());
+      this.#answer(pulled, (message) => message.term());
       return undefined;
     }
   }
@@ -193,7 +195,7 @@ function handlerOf({ handle, handleAll, around }: ConsumeOptions): HandleEvents 
 }
 
 interface Delivery {
-  readonly message: JsMsg;
+  readonly pulled: Pulled;
   readonly event: Event;
   /** Its account and mode. */
   readonly lane: string;

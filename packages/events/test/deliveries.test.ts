@@ -5,6 +5,7 @@ import type { JsMsg } from 'nats';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ConsumeOptions } from '../src/consumer-definition.ts';
 import { Deliveries } from '../src/deliveries.ts';
+import type { Pulled } from '../src/pulled.ts';
 import { type EventsDatabase, eventsDatabase, recordingLogger, scope } from './support.ts';
 
 let database: EventsDatabase;
@@ -19,10 +20,15 @@ function closed(): never {
   throw new Error('CONNECTION_CLOSED');
 }
 
-function delivery(): JsMsg {
+function delivery(): Pulled {
   const event = create(EventSchema, { eventId: newId('event'), type: 'account.updated', ...scope });
   const message = { subject: 'eligo.alpha.test.account.updated', data: toBinary(EventSchema, event) };
-  return { ...message, info: { deliveryCount: 1 }, ack: closed, nak: closed, term: closed } as unknown as JsMsg;
+  const answers = { ack: closed, nak: closed, term: closed };
+  return {
+    message: { ...message, info: { deliveryCount: 1 }, ...answers } as unknown as JsMsg,
+    incarnation: 1,
+    mayAnswer: () => true,
+  };
 }
 
 test('an event whose acknowledgement cannot be sent counts as handled, and the next events are handled', async () => {
