@@ -8,7 +8,7 @@ import { lastPosition, recordPublished } from './positions.ts';
 import { MAX_IN_FLIGHT, type Stored } from './publish-batch.ts';
 import { beginRepair } from './repairs.ts';
 import { rememberedStream, rememberStream } from './stream-memory.ts';
-import { installationOf, markOf, refuseForeignStream } from './stream-owner.ts';
+import { installationLabel, markOf, refuseForeignStream } from './stream-owner.ts';
 import { applySettings, type StreamOptions, StreamRefused } from './stream-settings.ts';
 import { createStream, eventIdAt, findStream, recreateConsumers } from './streams.ts';
 
@@ -52,12 +52,12 @@ export function regressionDetector(
     // Only the process that leads writes them down, so that it has to read them once.
     if (isFirst) {
       [created, lastSeq] = [await rememberedStream(database, stream), await lastPosition(database)];
-      installation = await installationOf(database);
+      installation = await installationLabel(database);
     }
-    const settings = { ...options, mark: markOf(installation) };
+    const own = { ...options, mark: markOf(installation) };
     const found = await findStream(connection, service);
     if (found === undefined) {
-      const made = await createStream(connection, service, settings);
+      const made = await createStream(connection, service, own);
       if (created !== undefined || lastSeq > 0) return repair('missing', -1, made.created);
       await remember(made.created);
       return false;
@@ -65,7 +65,7 @@ export function regressionDetector(
     await refuseForeignStream(database, connection, service, found, { installation, created });
     if (isFirst && created === found.created && found.state.last_seq > lastSeq)
       await refuseUnknown(found.state.last_seq);
-    await applySettings(connection, service, found, settings, logger);
+    await applySettings(connection, service, found, own, logger);
     if (created !== undefined && created !== found.created) return repair('recreated', -1, found.created);
     if (found.state.last_seq < lastSeq) return repair('gone back', found.state.last_seq);
     if (created === undefined) await remember(found.created);

@@ -12,7 +12,7 @@ import { eventIdAt, findStream } from './streams.ts';
  * The installation that a database belongs to, as its streams name it. A restored backup has the same. Undefined for a database that was set up
  * before installations were written down: its streams have no mark.
  */
-export async function installationOf(database: Database): Promise<string | undefined> {
+export async function installationLabel(database: Database): Promise<string | undefined> {
   const known = installations.get(database);
   if (known !== undefined) return known;
   try {
@@ -37,7 +37,7 @@ export function markOf(installation: string | undefined): StreamMark {
 }
 
 /** What a relay knows of its stream before it looks. */
-export interface KnownStream {
+interface KnownStream {
   readonly installation: string | undefined;
   /** When the stream was created that this outbox remembers. */
   readonly created: string | undefined;
@@ -79,7 +79,7 @@ export async function knowsOwnStream(
   connection: EventConnection,
   service: string,
 ): Promise<boolean> {
-  const installation = await installationOf(database);
+  const installation = await installationLabel(database);
   const found = await findStream(connection, service);
   if (found === undefined) return false;
   if (isMarked(found, installation) || installation === undefined) return true;
@@ -122,7 +122,7 @@ export class SourceOwner {
   }
 
   async look(): Promise<SourceState | undefined> {
-    const installation = await installationOf(this.#database);
+    const installation = await installationLabel(this.#database);
     const found = await this.#find();
     if (found === undefined || found === 'unreadable') return found && 'ours';
     if (isMarked(found, installation) || installation === undefined) return 'ours';

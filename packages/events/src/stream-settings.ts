@@ -18,13 +18,18 @@ export interface StreamMark {
   readonly description?: string;
 }
 
+/** A stream as this installation has it. */
+export interface OwnStream extends StreamOptions {
+  readonly mark?: StreamMark;
+}
+
 /** A stream that is not as it must be and cannot be made so. Its text is for the operator: names of settings and their values. */
 export class StreamRefused extends Error {
   override readonly name = 'StreamRefused';
 }
 
 /** The settings of a service's stream: by limits, since a work queue would forget the ids by which it knows duplicates. */
-export function streamSettings(service: string, { replicas = 1 }: StreamOptions = {}) {
+export function streamSettings(service: string, { replicas = 1, mark = {} }: OwnStream = {}) {
   return {
     name: streamOf(service),
     subjects: [subjectsOf(service)],
@@ -39,6 +44,7 @@ export function streamSettings(service: string, { replicas = 1 }: StreamOptions 
     max_msg_size: largestEventBytes,
     num_replicas: replicas,
     deny_delete: true,
+    ...mark,
   };
 }
 
@@ -50,10 +56,10 @@ export async function applySettings(
   connection: EventConnection,
   service: string,
   found: StreamInfo,
-  { mark, ...options }: StreamOptions & { readonly mark: StreamMark },
+  own: OwnStream,
   logger: EventLogger,
 ): Promise<string[]> {
-  const wanted = { ...streamSettings(service, options), ...mark };
+  const wanted = streamSettings(service, own);
   const differing = Object.entries(wanted).flatMap(([setting, value]) => {
     const is = found.config[setting as keyof StreamConfig];
     return isSame(is, value) ? [] : [{ setting, is, value }];

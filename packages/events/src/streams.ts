@@ -9,7 +9,7 @@ import {
 } from 'nats';
 import type { EventConnection } from './connection.ts';
 import { isNamedBy, streamOf, subjectsOf } from './names.ts';
-import { type StreamMark, type StreamOptions, streamSettings } from './stream-settings.ts';
+import { type OwnStream, streamSettings } from './stream-settings.ts';
 
 /** How long a consumer may take over an event before the server gives it to someone again. */
 const ACK_WAIT_MS = 30_000;
@@ -20,12 +20,8 @@ export async function findStream(connection: EventConnection, service: string): 
 }
 
 /** Creates the service's stream. */
-export async function createStream(
-  connection: EventConnection,
-  service: string,
-  { mark = {}, ...options }: StreamOptions & { readonly mark?: StreamMark } = {},
-): Promise<StreamInfo> {
-  return connection.manager.streams.add({ ...streamSettings(service, options), ...mark });
+export async function createStream(connection: EventConnection, service: string, own: OwnStream): Promise<StreamInfo> {
+  return connection.manager.streams.add(streamSettings(service, own));
 }
 
 /** Deletes the service's stream, if there is one. */

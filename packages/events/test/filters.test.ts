@@ -3,7 +3,7 @@ import { AckPolicy, DeliverPolicy, type JsMsg, nanos } from 'nats';
 import { expect, onTestFinished, test } from 'vitest';
 import type { ConsumeOptions, EventConnection } from '../src/index.ts';
 import { filterOf, isNamedBy } from '../src/names.ts';
-import { installationOf } from '../src/stream-owner.ts';
+import { installationLabel } from '../src/stream-owner.ts';
 import { useFixture } from './fixture.ts';
 import { appendSome, scope, until } from './support.ts';
 
@@ -182,7 +182,7 @@ test('an event that only the newer release wants reaches it, though the consumer
   await until(async () => (await infoOfStream(connection)) === 401);
   // The older process waits for its one connection to the database: it has what it may hold, and asks for no more.
   const busy = on.database.open('beta', { max: 1 });
-  await installationOf(busy);
+  await installationLabel(busy);
   const isFree = Promise.withResolvers<void>();
   const hold = withTx(busy, scope, () => isFree.promise);
   const older = await start(both, { database: busy, filterCheckMs: 600_000 });

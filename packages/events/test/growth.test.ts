@@ -24,7 +24,7 @@ import * as repairs from '../src/repairs.ts';
 import { publishAgain } from '../src/republish.ts';
 import { pruneEvents } from '../src/retention.ts';
 import { rememberedStream } from '../src/stream-memory.ts';
-import { installationOf } from '../src/stream-owner.ts';
+import { installationLabel } from '../src/stream-owner.ts';
 import { type EventsDatabase, eventsDatabase } from './support.ts';
 
 const schema = 'alpha';
@@ -136,7 +136,7 @@ async function runRelay(database: Database): Promise<void> {
   const { rows } = await readQueue(database);
   await outboxLag(database);
   await hasEvent(database, seededId('fevt', 7));
-  await installationOf(database);
+  await installationLabel(database);
   const unconnected = { isConnected: () => false } as EventConnection;
   await watchProgress(database, unconnected, schema)();
   const lastSeq = await lastPosition(database);

@@ -162,7 +162,9 @@ test.each([
   ['while its outbox remembers another one', '2000-01-01', '2026-01-02T03:04:05.678901234Z'],
 ])('an installation does not claim an unused stream without a mark %s [D14.317]', async (_, setUp, remembered) => {
   const [{ created_at } = {}] = await other.admin('select created_at::text from eligo.installation');
-  onTestFinished(() => void setUpOther(String(created_at)));
+  onTestFinished(async () => {
+    await setUpOther(String(created_at));
+  });
   const relay = await on.relay();
   await until(async () => (await on.database.admin('select from alpha.outbox_stream')).length === 1);
   await relay.stop();
