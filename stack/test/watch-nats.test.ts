@@ -1,39 +1,105 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { watchStore } from '@eligo/events/store-watch';
 import { waitUntil } from '@eligo/testkit';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { connect } from 'nats';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { makeHome } from '../src/home.ts';
 import { natsConfiguration } from '../src/nats/configuration.ts';
 import { type NatsServer, startNats } from '../src/nats/server.ts';
 
 let folder: string;
-let server: NatsServer;
 const troubles: string[] = [];
 
-beforeAll(async () => {
+beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'eligo-watch-'));
-  server = await startNats(makeHome(folder), {
+  onTestFinished(() => rm(folder, { recursive: true }));
+  troubles.length = 0;
+});
+
+async function start(): Promise<NatsServer> {
+  const server = await startNats(makeHome(folder), {
     configuration: (place) => natsConfiguration(place, (name) => `p-${name}`),
-    watchUrl: ({ host, port }) => `nats://admin:p-admin@${host}:${port}`,
+    watchUrl: urlOf,
     watchEveryMs: 200,
     onNews: () => undefined,
     onTrouble: (text) => troubles.push(text),
   });
-});
-afterAll(async () => {
-  await server.process.stop(2_000);
-  await rm(folder, { recursive: true });
-});
+  onTestFinished(() => server.process.stop(2_000));
+  return server;
+}
+
+const urlOf = ({ host, port }: { host: string; port: number }) => `nats://admin:p-admin@${host}:${port}`;
+
+async function restarted(server: NatsServer): Promise<void> {
+  await waitUntil(() => server.process.restarts() === 1, { what: 'the restart', withinMs: 50_000 });
+}
+
+async function works(server: NatsServer): Promise<void> {
+  const store = await watchStore(urlOf(server));
+  await store.look().finally(() => store.close());
+}
+
+/** A disk of 2 MB at the folder of JetStream, most of it taken by the file whose path it returns; undefined where the user may not mount one. */
+function mountSmallDisk(): string | undefined {
+  const at = join(folder, 'nats', 'jetstream');
+  mkdirSync(at, { recursive: true });
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', at]).status !== 0) return undefined;
+  onTestFinished(() => void spawnSync('umount', ['--lazy', at]));
+  const ballast = join(at, 'ballast');
+  writeFileSync(ballast, Buffer.alloc(1_500_000));
+  return ballast;
+}
+
+/** Publishes until the server does not store any more. */
+async function fill(server: NatsServer): Promise<void> {
+  const { hostname, port } = new URL(urlOf(server));
+  const nats = await connect({ servers: `${hostname}:${port}`, user: 'admin', pass: 'p-admin', reconnect: false });
+  const manager = await nats.jetstreamManager();
+  await manager.streams.add({ name: 'FILLED', subjects: ['filled'] });
+  const publishing = async () => {
+    for (;;) await nats.jetstream({ timeout: 2_000 }).publish('filled', Buffer.alloc(64_000));
+  };
+  await expect(publishing()).rejects.toThrow();
+  await nats.close();
+}
 
 test('a server whose folder is removed while it runs is restarted, and works again [D14.135]', async () => {
+  const server = await start();
   const first = server.process.current().pid;
   await rm(join(folder, 'nats', 'jetstream'), { recursive: true });
-  await waitUntil(() => server.process.restarts() === 1, { what: 'the restart', withinMs: 20_000 });
+  await restarted(server);
   expect(server.process.current().pid).not.toBe(first);
   expect(troubles[0]).toBe('The folder of NATS is gone; restarting NATS');
-  const store = await watchStore(`nats://admin:p-admin@${server.host}:${server.port}`);
-  await store.look();
-  await store.close();
+  await works(server);
+});
+
+test('a server that runs and does not answer is killed and started again, and works again [D14.352]', async () => {
+  const server = await start();
+  // It takes no SIGTERM either, like one whose JetStream hangs.
+  process.kill(server.process.current().pid, 'SIGSTOP');
+  await restarted(server);
+  expect(troubles).toEqual([
+    'JetStream does not work; restarting NATS',
+    expect.stringMatching(/^nats exited \(SIGKILL\); restarting it in \d+ ms$/),
+  ]);
+  await works(server);
+});
+
+test('a server whose disk is full is restarted, and works again once there is room [D14.352]', async () => {
+  const ballast = mountSmallDisk();
+  const server = await start();
+  if (ballast === undefined) process.kill(server.process.current().pid, 'SIGSTOP');
+  else await fill(server);
+  await waitUntil(() => troubles.length > 0, { what: 'the look', withinMs: 50_000 });
+  expect(troubles[0]).toBe('JetStream does not work; restarting NATS');
+  if (ballast !== undefined) await rm(ballast);
+  const isWell = async () => {
+    await works(server);
+    return server.process.restarts() > 0;
+  };
+  await waitUntil(isWell, { what: 'a store that works', withinMs: 50_000 });
 });

@@ -26,6 +26,8 @@ export interface NatsPlace {
 }
 
 const readyWithinMs = 60_000;
+/** A server whose JetStream hangs does not end by SIGTERM. One that works writes its state within a second. */
+const hungAfterMs = 5_000;
 
 /** Starts nats-server with JetStream on a free port of the loopback interface, and starts it again if it dies. */
 export async function startNats(
@@ -75,7 +77,7 @@ export async function startNats(
   const endWatch = watchNats({
     streamsFolder: join(storeDir, 'jetstream'),
     url: watchUrl({ host, port, storeDir }),
-    restart: () => supervised.kill('SIGTERM'),
+    restart: () => supervised.current().stop(hungAfterMs),
     onTrouble,
     ...(watchEveryMs === undefined ? {} : { everyMs: watchEveryMs }),
   });

@@ -7,13 +7,14 @@ export interface WatchedNats {
   readonly streamsFolder: string;
   /** A user without limits. */
   readonly url: string;
-  readonly restart: () => void;
+  /** Stops the server, also one that does not react to signals that ask; another one is started then. */
+  readonly restart: () => Promise<void>;
   readonly onTrouble: (text: string) => void;
   readonly everyMs?: number;
 }
 
 /**
- * Restarts a server that runs and cannot store: it turns JetStream off when its disk is full, and writes to files that are gone when its folder
+ * Restarts a server that runs and cannot store: JetStream is off or hangs when its disk is full, and writes to files that are gone when its folder
  * is removed. Only a restart mends either; the relays then fill the streams from the outboxes. Returns what ends the watch.
  */
 export function watchNats(watched: WatchedNats): () => Promise<void> {
@@ -44,7 +45,7 @@ async function watch({ everyMs = defaultEveryMs, ...watched }: WatchedNats, sign
       watched.onTrouble(
         isGone ? 'The folder of NATS is gone; restarting NATS' : 'JetStream does not work; restarting NATS',
       );
-      watched.restart();
+      await watched.restart();
       failures = 0;
     }
   } finally {

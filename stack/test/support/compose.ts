@@ -11,6 +11,7 @@ export interface ComposeService {
     readonly target: string;
     readonly args?: Readonly<Record<string, string>>;
   };
+  readonly entrypoint?: readonly string[];
   readonly command?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
   readonly healthcheck?: { readonly test: readonly string[] };

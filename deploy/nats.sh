@@ -1,0 +1,44 @@
+#!/bin/sh
+# `nats.sh [options of nats-server]` runs nats-server, and kills it once JetStream has stopped working. A full disk turns JetStream off or makes it
+# hang, and only a restart helps. Docker restarts a container that exits, and not one that is unhealthy.
+# `nats.sh check` exits with 0 while JetStream works: it is the container's health check.
+set -u
+
+monitor="${NATS_MONITOR:-http://127.0.0.1:8222}"
+every="${NATS_WATCH_SECONDS:-5}"
+
+# A server whose JetStream hangs still says that it is healthy. It does not answer /jsz.
+works() {
+  wget -q -t 1 -T 2 -O /dev/null "$monitor/healthz?js-enabled-only=true" && wget -q -t 1 -T 2 -O /dev/null "$monitor/jsz"
+}
+
+if [ "${1:-}" = check ]; then
+  works
+  exit
+fi
+
+nats-server "$@" &
+server=$!
+trap 'kill -TERM "$server"' TERM INT
+
+# A server that reads large streams at its start is given all the time that it needs.
+worked=no
+failures=0
+while kill -0 "$server" 2>/dev/null; do
+  # The signals above end this wait, and not a plain sleep.
+  sleep "$every" &
+  wait $!
+  if works; then
+    worked=yes
+    failures=0
+  else
+    failures=$((failures + 1))
+  fi
+  if [ "$worked" = yes ] && [ "$failures" -ge 3 ]; then
+    echo 'JetStream has stopped working; stopping nats-server, so that its container is restarted' >&2
+    # A server that hangs does not end by SIGTERM.
+    kill -KILL "$server"
+    break
+  fi
+done
+wait "$server"
