@@ -36,6 +36,8 @@ export interface Command {
   readonly summary: string;
   /** Set if it changes nothing in a database itself. Every other command leaves a row in the audit log of each schema that it opens. */
   readonly readsOnly?: boolean;
+  /** Set if it reads only and shows records of accounts: it leaves the same rows, and no login needs to allow it. */
+  readonly showsAccounts?: boolean;
   readonly options: ParseArgsOptionsConfig;
   /** The words that must follow the name, in order: `KEY_ID`. */
   readonly words?: readonly string[];

@@ -18,21 +18,22 @@ interface RunningCommand {
 
 const running = new AsyncLocalStorage<RunningCommand>();
 
-/** Runs a command so that each schema in which it changes something has a row of it first. */
+/** Runs a command so that each schema in which it changes something, or reads records of accounts to show them, has a row of it first. */
 export function runRecorded<Value>(command: Command, given: Given, work: () => Promise<Value>): Promise<Value> {
   return running.run({ command, given, requestId: newRequestId(), recordedIn: new Set() }, work);
 }
 
 /**
- * Keeps the running command in the audit log of a schema, once, before it changes anything there: the operator or the machine's user, the command, and the
- * identifiers that it was given. Other options may have names or secrets in them. Throws when it cannot be recorded.
+ * Keeps the running command in the audit log of a schema, once, before it changes or shows anything there: the operator or the machine's user, the
+ * command, and the identifiers that it was given. Other options may have names or secrets in them. Throws when it cannot be recorded.
  */
 export async function recordCommandIn(schema: string, database: Database): Promise<void> {
   const current = running.getStore();
-  if (current === undefined || current.command.readsOnly || current.recordedIn.has(schema)) return;
+  if (current === undefined || current.recordedIn.has(schema)) return;
   const { command, given, requestId } = current;
+  if (command.readsOnly && !command.showsAccounts) return;
   const login = currentLogin();
-  const refused = login !== undefined && !login.allows.includes(command.name);
+  const refused = login !== undefined && !command.readsOnly && !login.allows.includes(command.name);
   const accountId = [given.text('account'), ...given.words].find((text) => text && isId('account', text));
   const mode = given.text('mode');
   await recordOperatorAction(database, {

@@ -350,17 +350,36 @@ describe('operators', () => {
       actAs({});
       vi.stubEnv('ELIGO_OPERATOR_CREDENTIAL', '');
     }
-    const rows = await audit('--service', 'gateway', '--limit', '5');
+    const rows = await audit('--service', 'gateway', '--limit', '6');
     expect(rows.map(({ action, refused }) => `${action}${refused ? ' refused' : ''}`)).toEqual([
-      ...['keys revoke', 'keys create refused', 'operator login', 'keys create', 'operators add'],
+      ...['keys revoke', 'keys list', 'keys create refused', 'operator login', 'keys create', 'operators add'],
     ]);
     expect(rows[0]).toMatchObject({ operator_name: 'Grace Hopper', subject_id: asUser.key_id });
-    expect(rows[3]).toMatchObject({
+    expect(rows[4]).toMatchObject({
       ...{ operator_id: null, operator_name: expect.stringMatching(/^user ./) },
       ...{ account_id: account, mode: 'test' },
     });
     for (const secret of [credential, token, proof_key, asUser.key])
       expect(JSON.stringify(rows)).not.toContain(String(secret));
+  });
+
+  it('leave a row for each command that shows records of accounts, in each schema that it reads [D14.350]', async () => {
+    const { id } = await someEvent();
+    await makeDead(id);
+    const commands = [`keys list --account ${constellation.account}`, 'accounts list', 'dead-letters list'];
+    for (const command of [...commands, `dead-letters show ${id}`]) await json(...command.split(' '));
+    const gateway = await audit('--service', 'gateway', '--limit', '4');
+    expect(gateway.map(({ action, account_id, subject_id }) => [action, account_id, subject_id])).toEqual([
+      ['dead-letters show', null, id],
+      ['dead-letters list', null, null],
+      ['accounts list', null, null],
+      ['keys list', constellation.account, null],
+    ]);
+    const webhooks = await audit('--service', 'webhooks', '--limit', '2');
+    expect(webhooks.map(({ action }) => action)).toEqual(['dead-letters show', 'dead-letters list']);
+    for (const command of ['events repairs', 'operators list', 'reviewers list']) await json(...command.split(' '));
+    expect(await audit('--service', 'gateway', '--limit', '4')).toEqual(gateway);
+    await json('dead-letters', 'redrive', '--event', id);
   });
 
   it.each([

@@ -123,6 +123,7 @@ export const accountCommands: readonly Command[] = [
     usage: '',
     summary: 'Lists all accounts, oldest first.',
     readsOnly: true,
+    showsAccounts: true,
     options: {},
     async run() {
       const accounts = await withAccounts((database) => listAccounts(database));

@@ -15,6 +15,7 @@ export const deadLetterCommands: readonly Command[] = [
     summary:
       'Lists dead-lettered events (events that a consumer failed to handle twenty times), oldest first, per service.',
     readsOnly: true,
+    showsAccounts: true,
     options: { ...place, limit: { type: 'string', default: '100' } },
     async run(given) {
       const letters = await find(given, countOf(given.needed('limit')));
@@ -30,6 +31,7 @@ export const deadLetterCommands: readonly Command[] = [
     summary:
       'Shows a dead-lettered event: consumer, error, deliveries and the record it concerns. Never prints the event’s payload.',
     readsOnly: true,
+    showsAccounts: true,
     words: ['EVENT_ID'],
     options: place,
     async run(given) {

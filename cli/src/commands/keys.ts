@@ -35,6 +35,7 @@ export const keyCommands: readonly Command[] = [
     usage: '--account ACCOUNT',
     summary: 'Lists an account’s keys, including revoked ones, oldest first.',
     readsOnly: true,
+    showsAccounts: true,
     options: { account: { type: 'string' } },
     async run(given) {
       const keys = await withAccounts((database) => listKeys(database, given.needed('account')));
