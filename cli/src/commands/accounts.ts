@@ -15,6 +15,7 @@ import {
 import type { Database } from '@eligo/postgres';
 import { type Command, type Given, UsageError } from '../command.ts';
 import { withAccounts, withComponent } from '../connect.ts';
+import { yesOrNo } from '../yes-or-no.ts';
 import { dunningLine, dunningOf, dunningOptions, updateDunning } from './dunning.ts';
 import { checkNotices, noticeLine, noticeOptions, noticeUpdateOf, updateNotices } from './notices.ts';
 
@@ -82,7 +83,7 @@ export const accountCommands: readonly Command[] = [
       // All options are checked before anything is changed: a refused option changes nothing. A command that fails later may have made some of its changes.
       const change = accountChangeOf(given);
       const minutes = spreadOf(given.text('renewal-spread'));
-      const isBackupAgreed = agreementOf(given.text('backup-pays-refused'));
+      const isBackupAgreed = yesOrNo(given, 'backup-pays-refused');
       const dunning = dunningOf(given);
       const noticeUpdate = noticeUpdateOf(given);
       const update = () => withAccounts((database) => updateAccount(database, accountId, change));
@@ -186,12 +187,6 @@ function spreadOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (!/^\d{1,2}$/.test(text) || Number(text) > 60) throw new UsageError('--renewal-spread must be 0 to 60 minutes');
   return Number(text);
-}
-
-function agreementOf(text: string | undefined): boolean | undefined {
-  if (text === undefined) return undefined;
-  if (text !== 'yes' && text !== 'no') throw new UsageError('--backup-pays-refused must be yes or no');
-  return text === 'yes';
 }
 
 async function agreeToBackup(billing: Database, accountId: string, isAgreed: boolean): Promise<void> {

@@ -1,6 +1,7 @@
 import { changeNotices, type NoticeChange, type Notices, noticesAfter } from '@eligo/billing';
 import type { Database } from '@eligo/postgres';
 import { type Given, UsageError } from '../command.ts';
+import { yesOrNo } from '../yes-or-no.ts';
 
 /** The options about mails to customers, for the command that updates an account. */
 export const noticeOptions = {
@@ -72,12 +73,6 @@ function changeOf(given: Given): NoticeChange {
     mailsInvoices: yesOrNo(given, 'notice-invoices'),
     mailsAuthentications: yesOrNo(given, 'notice-authentications'),
   };
-}
-
-function yesOrNo(given: Given, name: keyof typeof noticeOptions): boolean | undefined {
-  const text = given.text(name);
-  if (text === undefined || text === 'yes' || text === 'no') return text === undefined ? undefined : text === 'yes';
-  throw new UsageError(`--${name} must be yes or no`);
 }
 
 function modesOf(text: string | undefined): ('test' | 'live')[] {
