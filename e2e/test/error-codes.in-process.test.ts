@@ -7,6 +7,7 @@ import { booksAgree, stopWithBooks } from '../src/books.ts';
 import { type Json, record, records, text } from '../src/records.ts';
 import { runCli } from '../src/run-cli.ts';
 import { confirm, make, newCard, newCustomer, newSession, openShop, type Shop } from '../src/shop.ts';
+import { uploadFile } from '../src/upload-file.ts';
 import { sessionRefusalTests } from './session-refusals.ts';
 
 /**
@@ -306,17 +307,10 @@ describe('error codes, each as the answer to a public request', () => {
       const made = await make(api, '/v1/test_helpers/disputes', 'dispute', { charge: text(intent, 'latest_charge') });
       const dispute = `/v1/disputes/${text(made, 'dispute_id')}`;
       const give = (evidence: Json, at = dispute) => api.post(at, { dispute: { evidence } });
-      const upload = async (size: number, purpose = 'dispute_evidence') => {
-        const form = new FormData();
-        form.append('purpose', purpose);
-        form.append('file', new Blob([new Uint8Array(paddedPdf(size))], { type: 'application/pdf' }), 'Ada.pdf');
-        const headers = { authorization: `Bearer ${api.key}` };
-        const answer = await fetch(`${api.url}/v1/files`, { method: 'POST', headers, body: form });
-        return text(record((await answer.json()) as Json, 'file'), 'file_id');
-      };
+      const upload = (size: number) => uploadFile(api, paddedPdf(size));
       const missing = newId('file');
       const other = listed('file_not_found', 'dispute', 'evidence', 'receipt');
-      const ofAccount = await upload(1_000, 'account_requirement');
+      const ofAccount = await uploadFile(api, paddedPdf(1_000), { purpose: 'account_requirement' });
       for (const receipt of [missing, 'facct_1', ofAccount]) expect(await give({ receipt })).toMatchObject(other);
       const nowhere = `/v1/disputes/${newId('dispute')}`;
       expect(await give({ receipt: missing }, nowhere)).toMatchObject(coded(404, 'dispute_not_found'));

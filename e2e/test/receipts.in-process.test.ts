@@ -11,6 +11,7 @@ import { type Json, record, text } from '../src/records.ts';
 import { runCli } from '../src/run-cli.ts';
 import { confirm, make, newCard, newCustomer, newSession, openShop, type Shop } from '../src/shop.ts';
 import { cancellationRefundTests } from './cancellation-refunds.ts';
+import { uploadFile } from '../src/upload-file.ts';
 import { invoiceDocumentTests } from './invoice-documents.ts';
 import { updatedCardTests } from './updated-cards.ts';
 
@@ -276,7 +277,7 @@ describe('a person who is erased by the operator', () => {
     });
     const ofRefund = await receiptOf(session);
     expect(await htmlOf(ofRefund)).toContain(secret);
-    const { dispute, file } = await disputeOf(session, secret);
+    const { dispute, file } = await disputeWithEvidence(session, secret);
     expect(await tablesWith(secret)).toEqual(
       expect.arrayContaining([
         ...['billing.receipts', 'checkout.customers', 'checkout.sessions', 'gateway.file_parts', 'gateway.files'],
@@ -343,17 +344,13 @@ async function rowOf(sql: string, value: string): Promise<Json> {
 }
 
 /** A dispute of a session's charge, whose evidence names the shopper in a text and in a file. */
-async function disputeOf(session: string, secret: string): Promise<{ dispute: string; file: string }> {
+async function disputeWithEvidence(session: string, secret: string): Promise<{ dispute: string; file: string }> {
   const intent = 'select latest_charge_id as charge from checkout.payment_intents where session_id = $1';
   const charge = text(await rowOf(intent, session), 'charge');
   const disputed = await api.ok('POST', '/v1/test_helpers/disputes', { body: { dispute: { charge } } });
   const dispute = text(record(disputed, 'dispute'), 'dispute_id');
-  const form = new FormData();
-  form.set('purpose', 'dispute_evidence');
-  form.set('file', new File([Buffer.concat([paddedPdf(1_000), Buffer.from(`% ${secret}`)])], `${secret}.pdf`));
-  const headers = { authorization: `Bearer ${api.key}` };
-  const uploaded = await fetch(`${api.url}/v1/files`, { method: 'POST', headers, body: form });
-  const file = text(record((await uploaded.json()) as Json, 'file'), 'file_id');
+  const content = Buffer.concat([paddedPdf(1_000), Buffer.from(`% ${secret}`)]);
+  const file = await uploadFile(api, content, { name: `${secret}.pdf` });
   const evidence = { customer_name: secret, billing_address: `1 ${secret} Way`, receipt: file };
   await api.ok('POST', `/v1/disputes/${dispute}`, {
     ...{ body: { dispute: { evidence, metadata: { note: secret } } }, idempotencyKey: randomUUID() },
