@@ -10,7 +10,7 @@ import {
   type HandlerContext,
 } from '@connectrpc/connect';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
-import { idKindOf } from '@eligo/values';
+import { idKindOf, systemClock } from '@eligo/values';
 import type { Admission } from './admission.ts';
 import { defaultTimeoutMs, maxTimeoutMs } from './call.ts';
 import { Cancellation } from './cancellation.ts';
@@ -79,7 +79,7 @@ function addRoutes(router: ConnectRouter, server: RpcServer, operators: Operator
       const requestId = isRequestId(given) ? given : newRequestId();
       context.responseHeader.set('request-id', requestId);
       const { from, digest } = context.values.get(arrivalKey);
-      const entry = new OperatorEntry(operators, { ...asked, requestId, from });
+      const entry = new OperatorEntry(operators, { ...asked, requestId, from }, systemClock);
       const { login, proofId } = entry.admit(context.requestHeader, digest);
       const refusal = refusalOf(login, { method, policy }, scope);
       await entry.record({

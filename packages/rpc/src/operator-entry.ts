@@ -1,4 +1,5 @@
 import { Code, ConnectError } from '@connectrpc/connect';
+import type { Clock } from '@eligo/values';
 import { checkProof, headerNames, type OperatorCall } from './operator-proof.ts';
 import type { Login, LoginVerifier } from './operator-token.ts';
 
@@ -52,17 +53,23 @@ export interface OperatorGate extends LoginVerifier {
   report(refused: RefusedCall): void;
 }
 
-/** One call of an operator, on its way in. */
+/** A call that arrived on an admin port. */
+export interface ArrivedCall extends OperatorCall {
+  readonly requestId: string;
+  /** The address of its sender, if it is known. */
+  readonly from: string | undefined;
+}
+
+/** Admits one call of an operator. */
 export class OperatorEntry {
   readonly #operators: OperatorGate | undefined;
-  readonly #asked: OperatorCall & { readonly requestId: string; readonly from: string | undefined };
+  readonly #call: ArrivedCall;
+  readonly #clock: Clock;
 
-  constructor(
-    operators: OperatorGate | undefined,
-    asked: OperatorCall & { readonly requestId: string; readonly from: string | undefined },
-  ) {
+  constructor(operators: OperatorGate | undefined, call: ArrivedCall, clock: Clock) {
     this.#operators = operators;
-    this.#asked = asked;
+    this.#call = call;
+    this.#clock = clock;
   }
 
   /** The login that the headers prove for this call. Throws, and reports, what is wrong with them. */
@@ -73,7 +80,7 @@ export class OperatorEntry {
     if ('problem' in login) throw this.#refusal(`${login.problem}_login`);
     const proof = headers.get(headerNames.proof);
     if (proof === null) throw this.#refusal('no_proof', login);
-    const checked = checkProof(proof, this.#asked, { digest: digest(), publicKey: login.proofKey });
+    const checked = checkProof(proof, this.#call, { digest: digest(), publicKey: login.proofKey, clock: this.#clock });
     if ('problem' in checked) throw this.#refusal(`${checked.problem}_proof`, login);
     return { login, proofId: checked.id };
   }
@@ -90,7 +97,7 @@ export class OperatorEntry {
   }
 
   #refusal(reason: RefusedCall['reason'], login?: Login): ConnectError {
-    const { method: action, from, requestId } = this.#asked;
+    const { method: action, from, requestId } = this.#call;
     this.#operators?.report({ reason, action, from, requestId, operatorId: login?.operator.id });
     return new ConnectError(messages[reason], Code.Unauthenticated);
   }

@@ -63,7 +63,7 @@ export type CheckedProof = { readonly id: string } | { readonly problem: 'expire
 export function checkProof(
   proof: string,
   call: OperatorCall,
-  { digest, publicKey, clock = systemClock }: { digest: Buffer; publicKey: string; clock?: Clock },
+  { digest, publicKey, clock }: { digest: Buffer; publicKey: string; clock: Clock },
 ): CheckedProof {
   const [, expires, id = '', text = ''] = /^(\d{13})\.([\w-]{22})\.([\w-]{86})$/.exec(proof) ?? [];
   const expiresAtMs = Number(expires);
