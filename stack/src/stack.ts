@@ -8,6 +8,7 @@ import { type ComponentName, componentNames, perComponent } from './components.t
 import { componentVariables, type Variables } from './environment.ts';
 import { type Home, logFile, makeHome } from './home.ts';
 import { openLogFile } from './log-file.ts';
+import { natsVariableOf } from './nats/given-urls.ts';
 import type { Preparation } from './preparation.ts';
 import { startPreparer } from './prepare-apart.ts';
 import { Processes, type StackProcess } from './processes.ts';
@@ -96,7 +97,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 /** What the stack itself reads, also from files; a component reads its own. */
 const readHere = [
   ...['DATABASE_URL', 'NATS_URL', 'ELIGO_SANDBOX_URL', 'ELIGO_SANDBOX_KEY'],
-  ...componentNames.flatMap((name) => [`${name.toUpperCase()}_DATABASE_URL`, `${name.toUpperCase()}_NATS_URL`]),
+  ...componentNames.flatMap((name) => [`${name.toUpperCase()}_DATABASE_URL`, natsVariableOf(name)]),
 ];
 
 async function bringUp(home: Home, options: StackOptions, processes: Processes): Promise<Stack> {

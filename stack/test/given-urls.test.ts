@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { componentNames } from '../src/components.ts';
-import { givenNatsUrls, refuseUrlsWithoutShared } from '../src/nats/given-urls.ts';
+import { givenNatsUrls, natsVariableOf, refuseUrlsWithoutShared } from '../src/nats/given-urls.ts';
 
 const shared = 'nats://all:secret@127.0.0.1:4222';
 
@@ -17,7 +17,7 @@ it('gives each component its own login to a NATS server that is not embedded, an
 
 it('says nothing when no component shares its login to NATS [D14.320]', () => {
   const news: string[] = [];
-  const all = Object.fromEntries(componentNames.map((name) => [`${name.toUpperCase()}_NATS_URL`, `nats://${name}@h`]));
+  const all = Object.fromEntries(componentNames.map((name) => [natsVariableOf(name), `nats://${name}@h`]));
   const urlOf = givenNatsUrls(shared, all, (text) => news.push(text));
   expect(componentNames.map(urlOf)).toEqual(componentNames.map((name) => `nats://${name}@h`));
   expect(news).toEqual([]);

@@ -1,10 +1,14 @@
-import { type ComponentName, perComponent } from '../components.ts';
+import { type ComponentName, componentNames, perComponent } from '../components.ts';
 import type { Variables } from '../environment.ts';
+
+/** The variable with a component's own URL of NATS. */
+export function natsVariableOf(name: ComponentName): string {
+  return `${name.toUpperCase()}_NATS_URL`;
+}
 
 /** Throws if a component has a NATS server of its own and there is none to fall back on: the embedded server knows no such users. */
 export function refuseUrlsWithoutShared(environment: Variables): void {
-  const names = perComponent((name) => `${name.toUpperCase()}_NATS_URL`);
-  const given = Object.values(names).filter((name) => environment[name]);
+  const given = componentNames.map(natsVariableOf).filter((variable) => environment[variable]);
   if (given.length === 0) return;
   throw new Error(
     `${given.join(', ')} need NATS_URL: set it to the same server, or remove them to use the embedded one`,
@@ -17,7 +21,7 @@ export function givenNatsUrls(
   environment: Variables,
   onNews: (text: string) => void,
 ): (name: ComponentName) => string {
-  const own = perComponent((name) => environment[`${name.toUpperCase()}_NATS_URL`] || undefined);
+  const own = perComponent((name) => environment[natsVariableOf(name)] || undefined);
   const sharing = Object.entries(own).flatMap(([name, url]) => (url === undefined ? [name] : []));
   if (sharing.length > 0) {
     onNews(
