@@ -8,7 +8,7 @@ import { root } from '../turbo.ts';
 
 const asked = process.argv.slice(2);
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
-const tests = globSync(['**/*.test.ts', 'e2e/test/*.ts', 'services/*/test/*.ts'], {
+const tests = globSync(['**/*.test.ts', '**/test/**/*.ts'], {
   cwd: root,
   exclude: ['**/node_modules', '.eligo'],
 }).sort();

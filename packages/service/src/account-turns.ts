@@ -74,14 +74,14 @@ export class AccountTurns {
     const { due, last } = await this.#find(begun);
     this.#place = last ?? firstTurn;
     this.#endPauses();
-    const ready = due.filter((scope) => !this.#paused.has(keyOf(scope)));
+    const ready = due.filter((scope) => !this.#paused.has(nameOf(scope)));
     let isMore = false;
     const turn = { signal, accountsAtOnce: Math.min(this.#atOnce, ready.length) };
     await eachAtOnce(ready, { atOnce: this.#atOnce, signal }, async (scope) => {
       try {
         if (await this.#act(scope, turn)) isMore = true;
       } catch (error) {
-        this.#paused.set(keyOf(scope), performance.now() + failedPauseMs);
+        this.#paused.set(nameOf(scope), performance.now() + failedPauseMs);
         onFailure(error);
       }
     });
@@ -107,6 +107,6 @@ export class AccountTurns {
 // Most failures are an outage of seconds.
 const failedPauseMs = 10_000;
 
-function keyOf({ accountId, testMode }: Scope): string {
+function nameOf({ accountId, testMode }: Scope): string {
   return `${accountId} ${testMode}`;
 }
