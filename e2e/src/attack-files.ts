@@ -9,11 +9,11 @@ export interface Attack {
   readonly files: readonly string[];
   /** The commands of its own that the row names. */
   readonly commands: readonly string[];
-  /** The scripts of package.json that those run. */
+  /** The scripts of package.json that these commands run. */
   readonly scripts: readonly string[];
 }
 
-/** The attacks of docs/security-testing.md with what shows their defense. */
+/** The attacks of docs/security-testing.md, with the tests and commands that show the defense. */
 export function readAttacks(): readonly Attack[] {
   const page = readFileSync(join(repositoryRoot, 'docs', 'security-testing.md'), 'utf8');
   const [, table = ''] = page.split('\n| Attack | Before | After | Test |\n| --- | --- | --- | --- |\n');
@@ -23,7 +23,7 @@ export function readAttacks(): readonly Attack[] {
     const named = [...tests.matchAll(/`([^`]+)`/g)].map(([, one = '']) => one);
     return {
       name,
-      // Those of e2e start a whole Eligo for each: they are commands, or run in `npm test`.
+      // The tests of e2e start a whole Eligo for each file. They are commands of their own, or run in `npm test`.
       files: named.filter((one) => one.endsWith('.test.ts') && !one.startsWith('e2e/')),
       commands: named.filter((one) => one.startsWith('npm ')),
       scripts: named.flatMap((one) => /^npm (?:run (?:-s )?)?([\w:-]+)/.exec(one)?.[1] ?? []),
