@@ -4,6 +4,7 @@ import { stopWithBooks } from '../src/books.ts';
 import { type Collector, startCollector } from '../src/collector.ts';
 import { isLongRun } from '../src/crashes/plan.ts';
 import { describeConfirmTable } from './confirm-table.ts';
+import { connectionCaps, describeConnectionCaps } from './connection-caps.ts';
 import { describeLetterDecisions } from './letter-decisions.ts';
 import { describeMainPath } from './main-path.ts';
 import { describeProbes } from './probes.ts';
@@ -17,6 +18,7 @@ describe('each part of Eligo in a process of its own', () => {
     collector = await startCollector();
     const environment = {
       ...drainDelay,
+      ...connectionCaps,
       // What a request leaves in the logs is looked at.
       LOG_LEVEL: 'info',
       ELIGO_RATE_LIMIT_FAILED_AUTH: '100000',
@@ -35,5 +37,6 @@ describe('each part of Eligo in a process of its own', () => {
   describeLetterDecisions(() => eligo);
   // The gateway refuses most bad input, and it is the same code as in one process.
   describeProbes(() => eligo, isLongRun ? 1 : 5);
+  describeConnectionCaps(() => eligo);
   describeRolling(() => eligo);
 });
