@@ -90,7 +90,7 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
     files: openPageFiles(),
     limits: new PageLimits(settings.trustedProxies),
     // Shoppers and the merchant's own requests do not wait for each other.
-    ...{ bodies, here: turns.here, expensive: new ExpensiveRequests(turns.neighbors) },
+    ...{ bodies, turns, expensive: new ExpensiveRequests(turns.neighbors) },
     accountOf: accountsOfPages(database),
     ...{ sandboxUrl: settings.sandboxPublicUrl, callerFor: (init) => context.callerFor(init) },
   });

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { PageShop, PageView } from '@eligo/contract';
 import { Failure } from '@eligo/failures';
-import type { MeteredWork, PageSubject, PageTokens, ProcessTurns, ServiceContext } from '@eligo/service';
+import type { PageSubject, PageTokens, ServiceContext } from '@eligo/service';
 import type { AccountOf, AccountOfPage } from '../accounts/find-account-of-page.ts';
 import type { Exchange } from '../api.ts';
 import type { BodyBudget } from '../http/body-budget.ts';
@@ -13,6 +13,7 @@ import type { Peers } from '../peers.ts';
 import { invoicePdf } from '../reports/invoice-pdf.ts';
 import type { ReadInvoiceDocument } from '../reports/read-invoice-document.ts';
 import type { ExpensiveRequests } from '../turns/expensive-requests.ts';
+import type { RequestTurns } from '../turns/request-turns.ts';
 import { openedRecord } from './opened-record.ts';
 import type { OpenPage, PageCalls, SessionPageCalls } from './page-calls.ts';
 import type { PageFiles } from './page-files.ts';
@@ -35,8 +36,8 @@ export interface CheckoutPageParts {
   readonly bodies: BodyBudget;
   /** The turns of PDFs. */
   readonly expensive: ExpensiveRequests;
-  /** The calls of a page never wait, and those of other accounts let them have time. */
-  readonly here: ProcessTurns;
+  /** The turns of all else that a page asks for. */
+  readonly turns: Pick<RequestTurns, 'onPage'>;
   readonly accountOf: AccountOf;
   readonly sandboxUrl: string | undefined;
   readonly callerFor: ServiceContext['callerFor'];
@@ -187,7 +188,7 @@ const sessionActions: readonly PageAction<SessionPageCalls>[] = [
 ];
 
 async function serveInvoice(
-  { invoiceTokens, limits, callerFor, readInvoice, expensive }: CheckoutPageParts,
+  { invoiceTokens, limits, callerFor, readInvoice, expensive, turns }: CheckoutPageParts,
   exchange: Exchange,
   token: string,
   format: 'html' | 'pdf',
@@ -202,7 +203,7 @@ async function serveInvoice(
     limits.takeFromAddress(exchange.request, 'document');
     limits.takeFromSession(id, 'document');
   }
-  const document = await readInvoice(accountId, id, { caller, requestId, traceparent });
+  const document = await turns.onPage(subject, () => readInvoice(accountId, id, { caller, requestId, traceparent }));
   if (format === 'html') return writeInvoiceHtml(exchange, document);
   const pdf = await expensive.run(subject, () => invoicePdf(document));
   await writeInvoicePdf(exchange, id, pdf);
@@ -210,7 +211,7 @@ async function serveInvoice(
 
 // Undefined where the page's account is gone.
 async function answerCall<Calls>(
-  { limits, bodies, here, callerFor, accountOf }: CheckoutPageParts,
+  { limits, bodies, turns, callerFor, accountOf }: CheckoutPageParts,
   { request, requestId, traceparent }: Exchange,
   subject: PageSubject,
   calls: Calls,
@@ -222,21 +223,19 @@ async function answerCall<Calls>(
     limits.takeFromAddress(request, limit);
     limits.takeFromSession(subject.id, limit);
   }
-  const account = await accountOf(subject);
-  if (account === undefined) return undefined;
-  // With which cards the account may charge in live mode: the page shows them, and a payment goes by them.
-  const scopes = ['checkout_sessions_read', 'checkout_sessions_write'];
-  const caller = callerFor({ accountId, testMode, ...account.caller, scopes });
   // The account does not count as waiting while the body arrives.
   const body = methods.includes('POST') ? await readPageBody(request, bodies, accountId) : undefined;
+  const arrivedAtMs = performance.now();
   const payments = limits.paymentsOf(request, subject);
-  const page = { subject, shop: account.shop, call: { caller, requestId, traceparent } };
-  const work = () => answer(calls, page, body, payments);
-  return here.neighbors.during(subject, () => here.meter.run(workOf(subject), work));
-}
-
-function workOf({ accountId, testMode }: PageSubject): MeteredWork {
-  return { caller: { accountId, testMode }, isExpensive: false, wholeFor: 'budgets' };
+  return turns.onPage(subject, async () => {
+    const account = await accountOf(subject);
+    if (account === undefined) return undefined;
+    // With which cards the account may charge in live mode: the page shows them, and a payment goes by them.
+    const scopes = ['checkout_sessions_read', 'checkout_sessions_write'];
+    const caller = callerFor({ accountId, testMode, ...account.caller, scopes });
+    const page = { subject, shop: account.shop, call: { caller, requestId, traceparent }, arrivedAtMs };
+    return answer(calls, page, body, payments);
+  });
 }
 
 // A page's body is small and parsed at once: nothing of its bytes is kept.
@@ -271,7 +270,7 @@ const lookTimeoutMs = 1_000;
 
 // Undefined where the page's script has to ask, which says what is wrong and asks again.
 async function lookForDocument(
-  { limits, here, callerFor }: CheckoutPageParts,
+  { limits, turns, callerFor }: CheckoutPageParts,
   { request, requestId, traceparent }: Exchange,
   subject: PageSubject,
   { shop, caller: granted }: AccountOfPage,
@@ -282,8 +281,7 @@ async function lookForDocument(
   const caller = callerFor({ accountId, testMode, ...granted, scopes: ['checkout_sessions_read'] });
   const call = { caller, requestId, traceparent, timeoutMs: lookTimeoutMs };
   try {
-    const look = () => calls.look({ subject, shop, call });
-    return await here.neighbors.during(subject, () => here.meter.run(workOf(subject), look));
+    return await turns.onPage(subject, () => calls.look({ subject, shop, call, arrivedAtMs: performance.now() }));
   } catch (error) {
     if (isExpected(error)) return undefined;
     throw error;

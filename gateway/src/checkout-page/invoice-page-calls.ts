@@ -2,7 +2,7 @@ import { type PageView, pageAuthenticationSchema, pagePaymentSchema, renderInvoi
 import { Failure } from '@eligo/failures';
 import type { InvoicePage } from '@eligo/proto/billing/v1/billing';
 import type { CallOptions } from '@eligo/rpc';
-import { moneyCall } from '../http/call-budget.ts';
+import { moneyCalls } from '../http/call-budget.ts';
 import { isExpected } from '../http/to-failure.ts';
 import type { Peers } from '../peers.ts';
 import { type OpenPage, type PageCalls, readBodyAs, withoutSecret } from './page-calls.ts';
@@ -41,12 +41,18 @@ export function invoicePageCalls({ peers, sandboxUrl }: { peers: Peers; sandboxU
       }
       const typed = cards.map((card) => ({ processorPaymentMethodId: card.payment_method, slot: card.slot }));
       const { id } = open.subject;
-      return show(await peers.billing.payInvoiceOnPage({ id, cards: typed }, moneyCall(open.call)), open);
+      return show(
+        await peers.billing.payInvoiceOnPage({ id, cards: typed }, moneyCalls(open.call, open.arrivedAtMs)),
+        open,
+      );
     },
     async authenticate(open, sent) {
       const { give_up: giveUp = false } = readBodyAs(pageAuthenticationSchema, sent);
       const { id } = open.subject;
-      return show(await peers.billing.resumeInvoicePayment({ id, giveUp }, moneyCall(open.call)), open);
+      return show(
+        await peers.billing.resumeInvoicePayment({ id, giveUp }, moneyCalls(open.call, open.arrivedAtMs)),
+        open,
+      );
     },
   };
 }

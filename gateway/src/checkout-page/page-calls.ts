@@ -15,7 +15,7 @@ import { Failure } from '@eligo/failures';
 import type { CallOptions } from '@eligo/rpc';
 import type { Logger, PageSubject } from '@eligo/service';
 import { awaitSubscription } from '../await-subscription.ts';
-import { moneyCall } from '../http/call-budget.ts';
+import { moneyCalls } from '../http/call-budget.ts';
 import { isExpected } from '../http/to-failure.ts';
 import type { Peers } from '../peers.ts';
 import type { PagePayments } from './page-limits.ts';
@@ -25,6 +25,8 @@ export interface OpenPage {
   readonly subject: PageSubject;
   readonly shop: PageShop;
   readonly call: CallOptions;
+  /** When its request was read, on the clock of performance.now(). What waits for its turn has less time left: the page counts the time of a payment from when it sent it. */
+  readonly arrivedAtMs: number;
 }
 
 /** What the page of a session or an invoice can ask of the gateway. Each answers with the page as it then is. */
@@ -56,10 +58,9 @@ export function pageCalls(parts: { peers: Peers; sandboxUrl: string | undefined;
     return renderPage(await checkout.getPage({ id: subject.id }, call), shop, sandboxUrl);
   }
 
-  async function resume({ subject, call }: OpenPage, giveUp: boolean): Promise<void> {
-    const startedAt = performance.now();
-    const session = await checkout.resumeAuthentication({ id: subject.id, giveUp }, moneyCall(call));
-    await awaitSubscription(peers, session, call, performance.now() - startedAt);
+  async function resume({ subject, call, arrivedAtMs }: OpenPage, giveUp: boolean): Promise<void> {
+    const session = await checkout.resumeAuthentication({ id: subject.id, giveUp }, moneyCalls(call, arrivedAtMs));
+    await awaitSubscription(peers, session, call, performance.now() - arrivedAtMs);
   }
 
   return {
@@ -86,13 +87,12 @@ export function pageCalls(parts: { peers: Peers; sandboxUrl: string | undefined;
       }
     },
     async pay(open, sent) {
-      const { subject, shop, call } = open;
-      const startedAt = performance.now();
+      const { subject, shop, call, arrivedAtMs } = open;
       const payment = paymentOf(subject.id, readBodyAs(pagePaymentSchema, sent), shop);
-      const { result } = await checkout.payOnPage(payment, moneyCall(call));
+      const { result } = await checkout.payOnPage(payment, moneyCalls(call, arrivedAtMs));
       if (result.case === 'page') return renderPage(result.value, shop, sandboxUrl);
       if (result.case === 'session') {
-        await awaitSubscription(peers, result.value, call, performance.now() - startedAt);
+        await awaitSubscription(peers, result.value, call, performance.now() - arrivedAtMs);
       }
       return view(open);
     },
@@ -112,7 +112,8 @@ export function pageCalls(parts: { peers: Peers; sandboxUrl: string | undefined;
       return view(open);
     },
     async cancel(open) {
-      await checkout.cancelSession({ id: open.subject.id, onlyOpen: true }, moneyCall(open.call));
+      const { subject, call, arrivedAtMs } = open;
+      await checkout.cancelSession({ id: subject.id, onlyOpen: true }, moneyCalls(call, arrivedAtMs));
       return view(open);
     },
   };

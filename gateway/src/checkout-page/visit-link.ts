@@ -4,6 +4,7 @@ import type { AccountOf } from '../accounts/find-account-of-page.ts';
 import type { Exchange } from '../api.ts';
 import { moneyCall } from '../http/call-budget.ts';
 import type { Peers } from '../peers.ts';
+import type { RequestTurns } from '../turns/request-turns.ts';
 import { openedRecord } from './opened-record.ts';
 import type { PageLimits } from './page-limits.ts';
 
@@ -11,6 +12,7 @@ export interface LinkParts {
   readonly tokens: PageTokens;
   readonly peers: Peers;
   readonly limits: PageLimits;
+  readonly turns: Pick<RequestTurns, 'onPage'>;
   readonly accountOf: AccountOf;
   readonly callerFor: ServiceContext['callerFor'];
 }
@@ -20,12 +22,12 @@ export interface LinkParts {
  * or `payment_link_inactive` for a link that opens none.
  */
 export async function visitLink(parts: LinkParts, exchange: Exchange, token: string): Promise<void> {
-  const { tokens, limits } = parts;
+  const { tokens, limits, turns } = parts;
   // Each visit writes a session: an address has as many visits as payments.
   limits.takeFromAddress(exchange.request, 'payment');
   const subject = openedRecord(tokens, token, exchange);
   if (subject === undefined) throw new Failure('payment_link_not_found');
-  const url = await openSession(parts, exchange, subject);
+  const url = await turns.onPage(subject, () => openSession(parts, exchange, subject));
   exchange.response.writeHead(303, [
     ...['Location', url, 'Content-Length', '0', 'Cache-Control', 'no-store', 'Referrer-Policy', 'no-referrer'],
     ...['X-Content-Type-Options', 'nosniff', 'Request-Id', exchange.requestId],

@@ -8,8 +8,8 @@ export function moneyCall(call: CallOptions): CallOptions {
   return { ...call, timeoutMs: moneyTimeoutMs };
 }
 
-/** The calls of a request that makes several: together they have the time of one, from now on. */
-export function moneyCalls(call: CallOptions): CallOptions {
-  const endsAtMs = performance.now() + moneyTimeoutMs;
+/** The calls of a request that makes several, or that waits for its turn first: together they have the time of one, from now on or from when the request arrived. */
+export function moneyCalls(call: CallOptions, arrivedAtMs = performance.now()): CallOptions {
+  const endsAtMs = arrivedAtMs + moneyTimeoutMs;
   return { ...call, timeoutMs: () => endsAtMs - performance.now() };
 }

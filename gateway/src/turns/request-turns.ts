@@ -129,6 +129,8 @@ export class RequestTurns {
   readonly #small: SharedRequests;
   /** Requests of any size that count towards the budget. */
   readonly #counted: SharedRequests;
+  /** Requests of shoppers' pages. */
+  readonly #pages: SharedRequests;
   readonly largeAnswers = new LargeAnswers();
 
   constructor(here: ProcessTurns = processTurns()) {
@@ -140,6 +142,9 @@ export class RequestTurns {
     this.parts = new ExpensiveRequests(neighbors, { longestWaitMs: longestPartWaitMs }, budgets);
     this.#small = new SharedRequests(neighbors, {}, (caller) => budgets.isOver(caller));
     this.#counted = new SharedRequests(neighbors, {}, isSpent);
+    this.#pages = new SharedRequests(neighbors, { longestWaitMs: longestPageWaitMs }, (caller) =>
+      neighbors.yields(caller) ? isSpent(caller) : budgets.isOver(caller),
+    );
   }
 
   get neighbors() {
@@ -160,7 +165,29 @@ export class RequestTurns {
     const entered = enterPresent(this.neighbors, caller, line);
     return entered instanceof Promise ? entered.then(begun) : begun(entered);
   }
+
+  /**
+   * Does the work of a request of a page when it is the turn of the account's pages. They have turns and budgets of their own, so that visitors and the account's keys do not wait for
+   * each other: an account can have as many visitors, from as many addresses, as it likes.
+   */
+  async onPage<Done>({ accountId, testMode }: TurnCaller, work: () => Promise<Done>): Promise<Done> {
+    const caller: TurnCaller = { accountId, testMode, perSecond: pagesPerSecond, of: 'pages' };
+    const entered = enterPresent(this.neighbors, caller, this.#pages);
+    const leave = entered instanceof Promise ? await entered : entered;
+    const isExpensive = this.neighbors.yields(caller);
+    try {
+      return await this.here.meter.run({ caller, isExpensive, wholeFor: 'budgets' }, work);
+    } finally {
+      leave();
+      this.neighbors.left(caller);
+    }
+  }
 }
+
+/** The share of pages is that of a key with the default limit of live mode. */
+const pagesPerSecond = 100;
+/** Of the nine seconds that a payment may take, the queue for a card and the processor need seven. */
+const longestPageWaitMs = 2_000;
 
 // Every read but that of one record by its id: lists, documents, contents of files, reports.
 function readsMuch({ method, path }: TurnRoute): boolean {

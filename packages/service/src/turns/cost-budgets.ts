@@ -61,10 +61,12 @@ export class CostBudgets {
     // What an account takes in test mode does not count where both are in live mode.
     const modes = caller.testMode ? [false, true] : [false];
     const takesTooMuch = (accountId: string) =>
-      modes.some((testMode) => {
-        const account = { accountId, testMode };
-        return this.#all.isSpent(nameOf(account)) || this.#neighbors.isAtLimit(account);
-      });
+      modes.some((testMode) =>
+        askers.some((of) => {
+          const account = { accountId, testMode, of };
+          return this.#all.isSpent(nameOf(account)) || this.#neighbors.isAtLimit(account);
+        }),
+      );
     // Few accounts can have taken more than their share, so the first few tell.
     for (const accountId of this.#neighbors.othersOf(caller)) if (!takesTooMuch(accountId)) return true;
     return false;
@@ -75,6 +77,9 @@ export class CostBudgets {
     return perSecond === undefined ? undefined : Math.max(leastShare, perSecond * shareOfRequest);
   }
 }
+
+/** The keys of an account, and its pages. */
+const askers = [undefined, 'pages'] as const;
 
 const defaultLimits: CostLimits = {
   // An account keeps 0.7 of its payments beside one that does its worst, with room for what is not measured, such as its connections. With 0.2 their 99th percentile was up to 3.8 times as long.
