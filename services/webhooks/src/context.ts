@@ -10,6 +10,17 @@ export interface Context {
   readonly rules: TargetRules;
   readonly secrets: SecretBox;
   readonly sender: Sender;
+  readonly share: DeliveryShare;
+}
+
+/** What accounts take of this process for their deliveries. */
+export interface DeliveryShare {
+  /** Does work on the deliveries of an account, whose time counts. */
+  run<Done>(scope: Scope, work: () => Done): Done;
+  /** How many deliveries of the account one transaction plans at most. */
+  mostPlanned(scope: Scope): number;
+  /** Whether the account took more than its share while other accounts are short of time: deliveries of many at once wait then. */
+  isSpent(scope: Scope): boolean;
 }
 
 /** The sender of this process, as seen by the code that plans deliveries. */

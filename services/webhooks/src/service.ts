@@ -2,11 +2,18 @@ import { eventsMigrations } from '@eligo/events';
 import { migrationSource } from '@eligo/postgres';
 import { WebhooksService } from '@eligo/proto/webhooks/v1/webhooks';
 import { implement } from '@eligo/rpc';
-import { declareFailpoints, operatorMigrations, type ServiceComposition, startWithKeyring } from '@eligo/service';
+import {
+  declareFailpoints,
+  operatorMigrations,
+  processTurns,
+  type ServiceComposition,
+  startWithKeyring,
+} from '@eligo/service';
 import { keyOpener, secretBox } from './actions/secret-box.ts';
 import { readWebhooksSettings, type WebhooksSettings } from './config.ts';
 import { publicEvents } from './consumers/public-events.ts';
 import type { Context } from './context.ts';
+import { deliveryShare } from './jobs/delivery/delivery-share.ts';
 import { nameLookUp } from './jobs/delivery/look-up-name.ts';
 import { nameResolver } from './jobs/delivery/name-resolver.ts';
 import { openPoster } from './jobs/delivery/post.ts';
@@ -39,9 +46,11 @@ export const webhooksService: ServiceComposition<WebhooksSettings> = {
       fanOutLagSeconds(database),
     );
     const poster = openPoster({ rules, resolver: nameResolver({ lookUp: nameLookUp() }) });
+    const share = deliveryShare(processTurns());
     const worker = new DeliveryWorker({
       database,
       poster,
+      share,
       clock,
       failpoint,
       onDue: (inMs) => wake('deliver', inMs),
@@ -54,7 +63,7 @@ export const webhooksService: ServiceComposition<WebhooksSettings> = {
         durations.observe({ outcome }, durationMs / 1_000);
       },
     });
-    const context: Context = { database, clock, rules, secrets, sender: worker };
+    const context: Context = { database, clock, rules, secrets, sender: worker, share };
     const fanOut = continueFanOut(context, (err) =>
       logger.error({ err }, 'Failed to plan deliveries of events; will retry'),
     );

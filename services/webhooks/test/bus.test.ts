@@ -23,6 +23,7 @@ import { continueFanOut } from '../src/jobs/fan-out.ts';
 import { insertWaitingDeliveries } from '../src/store/deliveries.ts';
 import { fanOutLagSeconds } from '../src/store/fan-outs.ts';
 import {
+  ample,
   asleep,
   type Fixture,
   openFixture,
@@ -196,6 +197,31 @@ describe('an account with a thousand endpoints', () => {
     expect([errors, await rowsOf(on, 'fan_outs', many)]).toEqual([[], []]);
   });
 
+  it('that took its share has its events planned by the job once it may go on, and those for few endpoints at once [D14.371]', async () => {
+    const [many, few] = [someScope(), someScope()];
+    let isSpent = true;
+    const share = { ...ample, mostPlanned: () => 100, isSpent: () => isSpent };
+    const held = { ...on.webhooks, sender: asleep, share };
+    await endpointsOf(many, 90);
+    await endpointsOf(few, 64);
+    const event = refundEvent(many);
+    await withTx(on.database, many, (tx) => fanOutEvents(held, tx, many, [event]));
+    await withTx(on.database, few, (tx) => fanOutEvents(held, tx, few, [refundEvent(few)]));
+    const planned = async () => [await plannedTogether(many), await plannedTogether(few)];
+    expect(await planned()).toEqual([[], [64]]);
+    const job = continueFanOut(held, () => undefined);
+    expect(await job.run(new AbortController().signal)).toBe(true);
+    expect(await planned()).toEqual([[], [64]]);
+    isSpent = false;
+    await job.run(new AbortController().signal);
+    expect(await planned()).toEqual([[90], [64]]);
+    // A process that is short of time plans few at once.
+    await endpointsOf(many, 20, 90);
+    await withTx(on.database, many, (tx) => fanOutEvents(held, tx, many, [refundEvent(many)]));
+    while (await continueFanOuts(held, many));
+    expect((await plannedTogether(many)).sort((one, other) => one - other)).toEqual([10, 90, 100]);
+  });
+
   it('has no part planned for endpoints that want other events only [D14.313]', async () => {
     const scope = someScope();
     await endpointsOf(scope, 1_200);
@@ -270,11 +296,11 @@ function appendRefunds(scope: Scope, count: number, type = 'refund.created'): Pr
 }
 
 /** Endpoints that want everything. They have no lanes, so that nothing is sent to them. */
-async function endpointsOf({ accountId }: Scope, count: number): Promise<void> {
+async function endpointsOf({ accountId }: Scope, count: number, after = 0): Promise<void> {
   await on.admin(
     `insert into webhooks.endpoints (account_id, test_mode, id, url, events, status, created_at)
-     select $1, true, 'fwh_' || lpad(n::text, 26, '0'), 'http://127.0.0.1/', '{*}', 'enabled', now() from generate_series(1, $2::integer) n`,
-    [accountId, count],
+     select $1, true, 'fwh_' || lpad(n::text, 26, '0'), 'http://127.0.0.1/', '{*}', 'enabled', now() from generate_series($3::integer + 1, $3::integer + $2::integer) n`,
+    [accountId, count, after],
   );
 }
 

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { DeliveryInHand } from '../src/domain/delivery.ts';
 import { Lanes } from '../src/jobs/delivery/lanes.ts';
 import type { LaneRequest } from '../src/store/lanes.ts';
-import { type Fixture, openFixture, type Receiver, receiver, refundEvent, someScope } from './fixture.ts';
+import { ample, type Fixture, openFixture, type Receiver, receiver, refundEvent, someScope } from './fixture.ts';
 
 const limits = { perEndpointUnderWay: 4, underWay: 16, perEndpoint: 8, total: 64, atOnce: 32 };
 
@@ -67,6 +67,41 @@ describe('the capacity for requests in flight', () => {
     give(lanes, one, 'we_0', 4);
     const order = sendAll(lanes).slice(0, 8);
     expect(order.filter((accountId) => accountId === one.accountId)).toHaveLength(4);
+  });
+});
+
+describe('an account that took its share of the process', () => {
+  it('sends nothing more where it has many deliveries in hand, until it may go on, and delays no other [D14.371]', () => {
+    const [many, few, other] = [someScope(), someScope(), someScope()];
+    let isHeld = true;
+    const lanes = new Lanes(
+      { perEndpointUnderWay: 16, underWay: 1_000, perEndpoint: 256, total: 8_192, atOnce: 1_000 },
+      (scope) => isHeld && scope !== other,
+    );
+    for (let i = 0; i < 65; i++) give(lanes, many, `we_${i}`, 1);
+    // As an ordinary account has them.
+    for (let i = 0; i < 64; i++) give(lanes, few, `we_${i}`, 1);
+    for (let i = 0; i < 65; i++) give(lanes, other, `we_${i}`, 1);
+    const counts = (sent: readonly string[]) =>
+      [many, few, other].map(({ accountId }) => sent.filter((one) => one === accountId).length);
+    expect(counts(sendAll(lanes))).toEqual([0, 64, 65]);
+    expect(lanes.areHeld).toBe(true);
+    isHeld = false;
+    expect(counts(sendAll(lanes))).toEqual([65, 0, 0]);
+    expect(lanes.areHeld).toBe(false);
+  });
+
+  it('goes on by itself as soon as it may [D14.371]', async () => {
+    let isHeld = true;
+    const share = { ...ample, isSpent: () => isHeld };
+    const slow = await openFixture({ share }, 20_000);
+    const shop = await receiver();
+    const scope = someScope();
+    for (let i = 0; i < 70; i++) await slow.endpoint(scope, `${shop.url}/${i}`);
+    await slow.consume(refundEvent(scope));
+    isHeld = false;
+    await waitUntil(() => shop.received.length === 70, { what: 'all deliveries' });
+    await Promise.all([shop.close(), slow.close()]);
   });
 });
 

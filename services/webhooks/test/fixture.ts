@@ -12,7 +12,8 @@ import { newId } from '@eligo/values';
 import { createEndpoint } from '../src/actions/create-endpoint.ts';
 import { fanOutEvents } from '../src/actions/fan-out-events.ts';
 import { keyOpener, secretBox } from '../src/actions/secret-box.ts';
-import type { Context, Sender } from '../src/context.ts';
+import type { Context, DeliveryShare, Sender } from '../src/context.ts';
+import { mostPlanned } from '../src/domain/delivery.ts';
 import { openPoster } from '../src/jobs/delivery/post.ts';
 import type { Resolver } from '../src/jobs/delivery/resolve.ts';
 import { DeliveryWorker, type DeliveryWorkerOptions } from '../src/jobs/delivery/worker.ts';
@@ -62,7 +63,7 @@ export async function openFixture(
     const poster = openPoster({ rules, resolver, timeoutMs });
     posters.push(poster);
     const worker = new DeliveryWorker({
-      ...{ database, poster, clock, openKey: keyOpener(secrets), onError: (error) => errors.push(error) },
+      ...{ database, poster, clock, share: ample, openKey: keyOpener(secrets), onError: (error) => errors.push(error) },
       ...options,
       ...more,
     });
@@ -73,6 +74,7 @@ export async function openFixture(
   const webhooks: Fixture['webhooks'] = {
     ...{ database, clock, rules, secrets },
     sender: worker,
+    share: ample,
   };
   return {
     ...{ database, admin: place.admin, webhooks, worker, errors, clock, anotherWorker },
@@ -91,6 +93,13 @@ export async function openFixture(
     },
   };
 }
+
+/** A process with time to spare. */
+export const ample: DeliveryShare = {
+  run: (_scope, work) => work(),
+  mostPlanned: () => mostPlanned,
+  isSpent: () => false,
+};
 
 /** A sender that is handed nothing and sleeps on: what is planned waits for whoever looks. */
 export const asleep: Sender = {

@@ -33,7 +33,7 @@ import { fanOutLagSeconds, fanOutTurns, moveFanOut } from '../src/store/fan-outs
 import { releaseLanes, renewLanes } from '../src/store/lanes.ts';
 import { readSecrets, replaceSealed } from '../src/store/secrets.ts';
 import { endpointsToExhaust, endpointsToRecover, endpointsToSend } from '../src/store/waiting-endpoints.ts';
-import { asleep, refundEvent } from './fixture.ts';
+import { ample, asleep, refundEvent } from './fixture.ts';
 import { liveEndpoint, seedWebhooks } from './growth-seed.ts';
 
 let read: { small: Readings; large: Readings };
@@ -72,6 +72,7 @@ async function runEndpoints(database: Context['database']): Promise<void> {
       ...asleep,
       rooms: (_scope, endpoints, most) => new Map(endpoints.map((one) => [one.webhookId, most])),
     },
+    share: ample,
   };
   const { endpoint } = await createEndpoint(webhooks, scope, { url: 'http://127.0.0.1/', events: [] });
   const { webhookId } = endpoint;

@@ -1,6 +1,5 @@
 import { type Scope, withTx } from '@eligo/postgres';
 import type { Context } from '../context.ts';
-import { mostPlanned } from '../domain/delivery.ts';
 import { plannedAlready } from '../store/deliveries.ts';
 import { findEvents } from '../store/events.ts';
 import { endFanOuts, type FanOut, lockFanOuts, moveFanOut } from '../store/fan-outs.ts';
@@ -29,7 +28,7 @@ export interface FanOutPart {
 export const mostEventsTogether = 64;
 
 /**
- * Plans the next deliveries of an account's events that many endpoints want, `mostPlanned` at most: of the oldest event to a page of endpoints, or of
+ * Plans the next deliveries of an account's events that many endpoints want, as many as one transaction may plan: of the oldest event to a page of endpoints, or of
  * as many events as there is room for, if a page holds all endpoints. Returns true if there may be more; rejects with `FanOutFailed`.
  */
 export async function continueFanOuts(
@@ -38,6 +37,7 @@ export async function continueFanOuts(
   part: FanOutPart = { except: [], mostEvents: mostEventsTogether },
 ): Promise<boolean> {
   let eventIds: string[] = [];
+  const mostPlanned = context.share.mostPlanned(scope);
   const plan = withTx(context.database, scope, async (tx) => {
     const fanOuts = sameProgress(await lockFanOuts(tx, scope, part.except, part.mostEvents));
     const [oldest] = fanOuts;
@@ -56,7 +56,7 @@ export async function continueFanOuts(
     }
     const last = subscribers.length === mostPlanned ? subscribers.at(-1)?.webhookId : undefined;
     const alike = fanOuts.filter(({ eventType }) => types.includes(eventType));
-    eventIds = last === undefined ? thatFit(alike, subscribers) : [oldest.eventId];
+    eventIds = last === undefined ? thatFit(alike, subscribers, mostPlanned) : [oldest.eventId];
     const [events, already] = await Promise.all([
       findEvents(tx, scope, eventIds),
       // A process of the release before does not end a fan-out when its account asks for the event again.
@@ -82,8 +82,8 @@ function sameProgress(fanOuts: readonly FanOut[]): readonly FanOut[] {
   return other === -1 ? fanOuts : fanOuts.slice(0, other);
 }
 
-// The first ones, as far as there is room for their deliveries. There is for the first: fewer endpoints than `mostPlanned` want it.
-function thatFit(fanOuts: readonly FanOut[], subscribers: readonly Subscriber[]): string[] {
+// The first ones, as far as there is room for their deliveries. There is for the first: fewer endpoints want it.
+function thatFit(fanOuts: readonly FanOut[], subscribers: readonly Subscriber[], mostPlanned: number): string[] {
   let room = mostPlanned;
   const beyond = fanOuts.findIndex(({ eventType }) => {
     room -= subscribers.filter((one) => wants(one, eventType)).length;

@@ -3,7 +3,6 @@ import type { Scope, Tx } from '@eligo/postgres';
 import type { Event } from '@eligo/proto/events/v1/events';
 import { wakeJobAfterCommit } from '@eligo/service';
 import type { Context } from '../context.ts';
-import { mostPlanned } from '../domain/delivery.ts';
 import type { NewEvent } from '../domain/stored-event.ts';
 import { insertEvents } from '../store/events.ts';
 import { fanOutJob, insertFanOuts } from '../store/fan-outs.ts';
@@ -12,15 +11,16 @@ import { claimantOf, planDeliveries } from './plan-deliveries.ts';
 
 /**
  * Keeps public events of one account and mode, each body rendered once, and plans their delivery to every endpoint that wants them, in the
- * transaction that marks them as consumed. If more than `mostPlanned` deliveries are to be planned, the job plans them in parts: the events of
- * other accounts wait behind this transaction. What is not public is left alone.
+ * transaction that marks them as consumed. If more deliveries are to be planned than one transaction may plan, or many of an account that took its share, the job plans them in parts: the
+ * events of other accounts wait behind this transaction. What is not public is left alone.
  */
 export async function fanOutEvents(context: Context, tx: Tx, scope: Scope, events: readonly Event[]): Promise<void> {
   const at = context.clock.now();
   const kept = events.flatMap((event) => keptForm(event, scope, at));
   if (kept.length === 0) return;
   const types = [...new Set(kept.map(({ eventType }) => eventType))];
-  const mostSubscribers = Math.floor(mostPlanned / kept.length);
+  const most = context.share.isSpent(scope) ? fewPlanned : context.share.mostPlanned(scope);
+  const mostSubscribers = Math.floor(most / kept.length);
   const [subscribers, keptNow] = await Promise.all([
     lockSubscribers(tx, scope, types, { after: '', most: mostSubscribers + 1 }, claimantOf(context, at)),
     insertEvents(tx, scope, kept),
@@ -28,7 +28,7 @@ export async function fanOutEvents(context: Context, tx: Tx, scope: Scope, event
   const news = kept.filter(({ eventId }) => keptNow.has(eventId));
   if (subscribers.length === 0 || news.length === 0) return;
   if (subscribers.length <= mostSubscribers) {
-    await planDeliveries(context, tx, scope, subscribers, news, at);
+    await context.share.run(scope, () => planDeliveries(context, tx, scope, subscribers, news, at));
     return;
   }
   await insertFanOuts(
@@ -38,6 +38,9 @@ export async function fanOutEvents(context: Context, tx: Tx, scope: Scope, event
   );
   wakeJobAfterCommit(tx, fanOutJob);
 }
+
+/** As many as a few endpoints want of all events that a consumer takes together: those of an ordinary account never wait. */
+const fewPlanned = 64;
 
 function keptForm(event: Event, scope: Scope, createdAt: Date): NewEvent[] {
   const rendered = renderEvent(event);

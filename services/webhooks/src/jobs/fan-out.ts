@@ -10,7 +10,7 @@ import { scopeKey } from './delivery/lanes.ts';
 /**
  * Plans deliveries of events that many endpoints want: one transaction for each account in turn, so that no account's endpoints keep the events of
  * another waiting. After each turn it pauses for as long as the turn took, at most 200 ms: half of the time belongs to the statements of others. A turn that waited for a lock is not
- * followed by a pause as long.
+ * followed by a pause as long. An account that took more than its share of the process while others are short of time has no turn until it may go on.
  */
 export function continueFanOut(context: Context, onFailure: (error: unknown) => void): Job {
   const failures = new Map<string, Failures>();
@@ -22,8 +22,12 @@ export function continueFanOut(context: Context, onFailure: (error: unknown) => 
   const turns = new AccountTurns(
     (after) => fanOutTurns(context.database, after, accountsInRun),
     async (scope, { signal }) => {
+      if (context.share.isSpent(scope)) {
+        await sleep(heldPauseMs, undefined, { signal }).catch(() => undefined);
+        return true;
+      }
       const startedMs = performance.now();
-      const isMore = await planAround(context, scope, failures, noteFailure);
+      const isMore = await context.share.run(scope, () => planAround(context, scope, failures, noteFailure));
       const pauseMs = Math.min(longestPauseMs, performance.now() - startedMs);
       if (isMore) await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
       return isMore;
@@ -98,5 +102,7 @@ async function planAround(
 // Each plans for some 70 ms at most.
 const accountsInRun = 50;
 const longestPauseMs = 200;
+/** Fifty such accounts keep another one waiting for a second. */
+const heldPauseMs = 20;
 const mostPassedOver = 16;
 const passedOverMs = 60_000;

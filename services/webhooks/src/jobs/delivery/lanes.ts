@@ -52,13 +52,17 @@ interface Share {
  */
 export class Lanes {
   readonly limits: LaneLimits;
+  /** Whether an account with much in hand was left out last time, because it has to wait. */
+  areHeld = false;
+  readonly #isHeld: (scope: Scope) => boolean;
   readonly #shares = new Map<string, Share>();
   readonly #ready = new Set<Share>();
   #held = 0;
   #underWay = 0;
 
-  constructor(limits: LaneLimits) {
+  constructor(limits: LaneLimits, isHeld: (scope: Scope) => boolean = () => false) {
     this.limits = limits;
+    this.#isHeld = isHeld;
   }
 
   /** Notes that an endpoint may have due deliveries. */
@@ -156,8 +160,14 @@ export class Lanes {
 
   /** The next delivery to be sent, which is then in flight: accounts take turns, and their lanes. Undefined when none may be sent now. */
   next(): { lane: Lane; delivery: DeliveryInHand } | undefined {
+    this.areHeld = false;
     for (const share of this.#ready) {
       if (share.underWay >= this.limits.underWay - this.#underWay) continue;
+      const [first] = share.ready;
+      if (first !== undefined && share.held > fewHeld && this.#isHeld(first.scope)) {
+        this.areHeld = true;
+        continue;
+      }
       this.#ready.delete(share);
       for (const lane of share.ready) {
         share.ready.delete(lane);
@@ -313,6 +323,9 @@ export class Lanes {
     if (share.lanes.size === 0) this.#shares.delete(lane.scope.accountId);
   }
 }
+
+/** An account with so few deliveries in hand is never held: an ordinary one's are on their way at once. */
+const fewHeld = 64;
 
 // Longer than the statements of a transaction may take. One that was rolled back keeps its lanes from being given up for so long.
 const longestPlanMs = 30_000;

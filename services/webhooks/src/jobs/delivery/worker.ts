@@ -6,7 +6,7 @@ import { type Clock, newId } from '@eligo/values';
 import { type Claim, claimDeliveries } from '../../actions/claim-deliveries.ts';
 import { recordAttempts } from '../../actions/record-attempts.ts';
 import { renewLanes } from '../../actions/renew-lanes.ts';
-import type { Sender } from '../../context.ts';
+import type { DeliveryShare, Sender } from '../../context.ts';
 import { judgeAttempt } from '../../domain/attempt.ts';
 import { type AttemptResult, type DeliveryInHand, isSuccess } from '../../domain/delivery.ts';
 import { breakerThreshold } from '../../domain/health.ts';
@@ -25,6 +25,7 @@ export interface DeliveryWorkerOptions {
   /** The signing key behind a sealed secret. */
   readonly openKey: (scope: Scope, sealed: string) => KeyObject;
   readonly clock: Clock;
+  readonly share: DeliveryShare;
   /** Told of what failed inside; what a receiver did wrong is recorded with the delivery instead. */
   readonly onError: (error: unknown, where: string) => void;
   /** Told of every attempt, for metrics. */
@@ -67,11 +68,12 @@ export class DeliveryWorker implements Sender {
   #stopped = false;
   #pumpIsDue = false;
   #renewal: NodeJS.Timeout | undefined;
+  #look: NodeJS.Timeout | undefined;
 
   constructor(options: DeliveryWorkerOptions) {
     this.#options = options;
     this.leaseMs = options.leaseMs ?? defaultLeaseMs;
-    this.#lanes = new Lanes({ ...defaultLimits, ...options.limits });
+    this.#lanes = new Lanes({ ...defaultLimits, ...options.limits }, (scope) => options.share.isSpent(scope));
     this.#recorder = new Recorder((scope, results) => this.#write(scope, results));
   }
 
@@ -123,6 +125,7 @@ export class DeliveryWorker implements Sender {
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#renewal);
+    clearTimeout(this.#look);
     await Promise.all(this.#claiming.values());
     for (const lane of this.#lanes.all()) this.#lanes.dropWaiting(lane.scope, lane.webhookId);
     await Promise.all(this.#sending);
@@ -267,9 +270,19 @@ export class DeliveryWorker implements Sender {
   #sendNext(): void {
     if (this.#stopped) return;
     for (let turn = this.#lanes.next(); turn !== undefined; turn = this.#lanes.next()) {
-      const sending = this.#send(turn.lane, turn.delivery).finally(() => this.#sending.delete(sending));
+      const { lane, delivery } = turn;
+      const sending = this.#options.share
+        .run(lane.scope, () => this.#send(lane, delivery))
+        .finally(() => this.#sending.delete(sending));
       this.#sending.add(sending);
     }
+    // Nothing else may tell when an account that is held may go on.
+    if (this.#lanes.areHeld) this.#look ??= setTimeout(() => this.#lookAgain(), lookMs).unref();
+  }
+
+  #lookAgain(): void {
+    this.#look = undefined;
+    this.#sendNext();
   }
 
   async #send(lane: Lane, delivery: DeliveryInHand): Promise<void> {
@@ -381,6 +394,7 @@ const defaultLimits: LaneLimits = {
 // A live process renews it each second, so it only limits how long the endpoints of a dead process wait for another.
 const defaultLeaseMs = 5_000;
 const mostClaimsAtOnce = 4;
+const lookMs = 20;
 const writeAttempts = 5;
 const pauseWhenTurnedAwayMs = 50;
 const mostTurnsAway = 20;

@@ -1,0 +1,23 @@
+import type { Scope } from '@eligo/postgres';
+import type { ProcessTurns, TurnCaller } from '@eligo/service';
+import type { DeliveryShare } from '../../context.ts';
+import { mostPlanned } from '../../domain/delivery.ts';
+
+/**
+ * Deliveries have a budget of their own beside what the account's keys and pages ask for: a tenth of the time in which the process works, while other accounts are short of it. An account with a thousand
+ * endpoints can cause more deliveries by each of its requests than a process sends in a tenth of a second.
+ */
+export function deliveryShare({ neighbors, budgets, meter }: ProcessTurns): DeliveryShare {
+  return {
+    run: (scope, work) => meter.run({ caller: callerOf(scope), isExpensive: true }, work),
+    mostPlanned: ({ accountId }) => (neighbors.areShort(accountId) ? mostPlannedWhenShort : mostPlanned),
+    isSpent: (scope) => budgets.isSpent(callerOf(scope)),
+  };
+}
+
+function callerOf({ accountId, testMode }: Scope): TurnCaller {
+  return { accountId, testMode, of: 'deliveries' };
+}
+
+// What is planned is sent at once: about as long as the budget holds.
+const mostPlannedWhenShort = 128;
