@@ -4,7 +4,6 @@ import { seedOfRun } from '../src/chaos/random.ts';
 import { runChaos } from '../src/chaos/run-chaos.ts';
 import { isLongRun } from '../src/crashes/plan.ts';
 import { openRunningShop, type RunningShop } from '../src/crashes/running-shop.ts';
-import { describeNeighbors } from './neighbors.ts';
 
 const settings = isLongRun
   ? { sessions: 500, kills: 36, killsBetween: 12 }
@@ -36,11 +35,7 @@ describe('confirms under fire, split', () => {
   }, 900_000);
 });
 
-if (isLongRun) {
-  describeSettling();
-  describeNeighbors('all-in-one');
-  describeNeighbors('split');
-}
+if (isLongRun) describeSettling();
 
 // With the leases of production, and clients that never ask again: whatever is settled, Eligo settles by itself.
 function describeSettling(): void {

@@ -1,41 +1,31 @@
-import { Agent, request } from 'node:http';
 import { allRoutes, limits } from '@eligo/contract';
 import { form, fuzzRequests, type ProbeTarget, seedRecords } from '@eligo/gateway/probes';
 import type { Api, Constellation } from '@eligo/testkit';
 import { text } from '../records.ts';
-import { runCli } from '../run-cli.ts';
 import { make, newCard, newCustomer, newSession, openShop } from '../shop.ts';
+import { type AttackingAccount, openAttackingAccount } from './attacking-account.ts';
+import { endpointAttackers } from './endpoint-attackers.ts';
+import { type Attacker, flood, type Prepared, sendPrepared } from './flood.ts';
+import { pageAttackers } from './page-attackers.ts';
 
-/** What one account does to others: sends requests until it is told to stop, more than its limits admit. */
-export interface Attacker {
-  readonly name: string;
-  attack(signal: AbortSignal): Promise<AttackReport>;
+/** How attackers attack: with an account's key, on its pages, or by its webhook endpoints. */
+export const attackKinds = ['keys', 'pages', 'endpoints'] as const;
+export type AttackKind = (typeof attackKinds)[number];
+
+/** The attackers of these kinds. The key of each admits so many requests a second. */
+export async function attackersOf(
+  eligo: Constellation,
+  perSecond: number,
+  kinds: readonly AttackKind[],
+): Promise<Attacker[]> {
+  const open = { keys: keyAttackers, pages: pageAttackers, endpoints: endpointAttackers };
+  const opened: Attacker[] = [];
+  for (const kind of kinds) opened.push(...(await open[kind](await openAttackingAccount(eligo, perSecond))));
+  return opened;
 }
 
-/** What became of an attacker's requests. */
-export interface AttackReport {
-  readonly answered: number;
-  /** By the limits: 429 and 503. */
-  readonly refused: number;
-}
-
-/** A request whose bytes are made before the measurement, which is not to measure their making. */
-interface Prepared {
-  readonly method: string;
-  readonly path: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: Buffer;
-}
-
-/** The attackers, all of one account whose key admits so many requests a second. */
-export async function attackersOf(eligo: Constellation, perSecond: number): Promise<Attacker[]> {
-  const account = await runCli(eligo, ['accounts', 'create', '--name', 'Neighbor', '--feature', 'receipts']);
-  const keyOf = async (rateLimit: number) => {
-    const given = ['--account', text(account, 'account'), '--mode', 'test', '--rate-limit', String(rateLimit)];
-    return eligo.api(text(await runCli(eligo, ['keys', 'create', ...given]), 'api_key'));
-  };
-  const unlimited = await keyOf(0);
-  const api = await keyOf(perSecond);
+// Whoever attacks with an account's key.
+async function keyAttackers({ eligo, api, unlimited, perSecond }: AttackingAccount): Promise<Attacker[]> {
   const seeded = await seedRecords(eligo.url, unlimited.key, { receipts: true });
   const target: ProbeTarget = {
     ...{ url: eligo.url, testKey: api.key, liveKey: '', scopelessKey: '', foreignKey: '' },
@@ -134,44 +124,6 @@ function post(path: string, body: Record<string, unknown>): Prepared {
   };
 }
 
-// Answers are not awaited before the next request: whoever attacks does not wait.
-async function flood(
-  signal: AbortSignal,
-  perSecond: number,
-  one: (count: number) => Promise<unknown>,
-): Promise<AttackReport> {
-  const running = new Set<Promise<unknown>>();
-  let [answered, refused] = [0, 0];
-  for (let count = 0; !signal.aborted; count++) {
-    // A refused or cut request is what the limits are for.
-    const sent: Promise<unknown> = one(count)
-      .then(
-        (status) => (status === 429 || status === 503 ? refused++ : answered++),
-        () => refused++,
-      )
-      .then(() => running.delete(sent));
-    running.add(sent);
-    await new Promise((resolve) => setTimeout(resolve, 1_000 / perSecond));
-  }
-  await Promise.all(running);
-  return { answered, refused };
+function send({ url, key }: Api, prepared: Prepared): Promise<number | undefined> {
+  return sendPrepared(url, { ...prepared, headers: { authorization: `Bearer ${key}`, ...prepared.headers } });
 }
-
-// By `node:http`, without looking at the answer: `fetch` costs as much as the work of most requests.
-function send({ url, key }: Api, { method, path, headers, body }: Prepared): Promise<number | undefined> {
-  return new Promise((resolve, reject) => {
-    const length = body === undefined ? {} : { 'content-length': body.length };
-    const sent = request(url + path, {
-      ...{ method, agent },
-      headers: { authorization: `Bearer ${key}`, ...length, ...headers },
-    });
-    sent.once('error', reject);
-    sent.once('response', (answer) => {
-      answer.once('error', reject);
-      answer.once('end', () => resolve(answer.statusCode)).resume();
-    });
-    sent.end(body);
-  });
-}
-
-const agent = new Agent({ keepAlive: true });

@@ -5,7 +5,8 @@ import { processorMsOf, processorWaitMsOf } from '../processor-time.ts';
 import { record, text } from '../records.ts';
 import { runCli } from '../run-cli.ts';
 import { cartOf, confirm, newCard, newCustomer, openShop, type Shop } from '../shop.ts';
-import { type Attacker, attackersOf } from './attackers.ts';
+import { type AttackKind, attackersOf, attackKinds } from './attackers.ts';
+import type { Attacker } from './flood.ts';
 
 /** What an account gets done while another one attacks. */
 export interface Neighborhood {
@@ -16,6 +17,8 @@ export interface Neighborhood {
   readonly keptShare: number;
   /** Of the processor time that Eligo's process took: undefined where it cannot be measured. Other programs change it little. */
   readonly keptOfProcessor: number | undefined;
+  /** Of the processor time that Postgres took for the connections of Eligo: the same. */
+  readonly keptOfPostgres: number | undefined;
   /** Processor milliseconds that the attack cost each second, in Eligo's process and in Postgres. */
   readonly attackMsPerSecond: number | undefined;
   readonly attackPostgresMsPerSecond: number | undefined;
@@ -32,10 +35,20 @@ export interface Neighborhood {
 }
 
 const shoppersAtOnce = 8;
-const aloneMs = 2_000;
-const attackedMs = 3_000;
-/** Alone, attacked, alone, and so on: what other programs do meanwhile falls on both. With three rounds the same attack left 0.72 and 0.95 of the confirms, one run after the other. */
-const rounds = 5;
+
+/** What is measured. */
+export interface NeighborsPlan {
+  readonly victim: Victim;
+  /** The limit of the attacker's key. */
+  readonly perSecond: number;
+  /** All of them unless given. */
+  readonly kinds?: readonly AttackKind[];
+  /** Alone, attacked, alone, and so on: what other programs do meanwhile falls on both. Five unless given: with three the same attack left 0.72 and 0.95 of the confirms, one run after the other. */
+  readonly rounds?: number;
+  /** How long each takes: two and three seconds unless given. */
+  readonly aloneMs?: number;
+  readonly attackedMs?: number;
+}
 
 /** Whose confirms are measured: an account in live mode, or one in the attacker's mode and so of its rank. */
 export type Victim = 'live' | 'same rank';
@@ -46,11 +59,11 @@ export type Victim = 'live' | 'same rank';
  */
 export async function measureNeighbors(
   eligo: Constellation,
-  { victim, perSecond }: { victim: Victim; perSecond: number },
+  { victim, perSecond, kinds = attackKinds, rounds = 5, aloneMs = 2_000, attackedMs = 3_000 }: NeighborsPlan,
 ): Promise<Neighborhood[]> {
   const { api, cardOf } = await victimOf(eligo, victim);
   const shop = await openShop(api);
-  const attackers = await attackersOf(eligo, perSecond);
+  const attackers = await attackersOf(eligo, perSecond, kinds);
   const shoppers = await Promise.all(Array.from({ length: shoppersAtOnce }, () => newShopper(api, cardOf)));
   const shopFor = (ms: number) => measured(eligo, () => timesOfConfirms({ api, shop, shoppers, ms }));
   await shopFor(aloneMs);
@@ -173,12 +186,16 @@ function compared(aloneRounds: readonly Period[], attackedRounds: readonly Perio
     const all = of(attacked);
     return all === undefined ? undefined : perSecond(Math.max(0, all - ofConfirms(of)), attacked);
   };
-  const { processMs } = attacked;
+  const keptOf = (of: (period: Period) => number | undefined) => {
+    const all = of(attacked);
+    return all && Math.min(1, ofConfirms(of) / all);
+  };
   return {
     confirmsPerSecond,
     p99Ms: medianP99(attackedRounds),
     keptShare: confirmsPerSecond / perSecond(alone.times.length, alone),
-    keptOfProcessor: processMs && Math.min(1, ofConfirms((period) => period.processMs) / processMs),
+    keptOfProcessor: keptOf((period) => period.processMs),
+    keptOfPostgres: keptOf((period) => period.postgresMs),
     aloneMsPerSecond: alone.processMs && perSecond(alone.processMs, alone),
     attackMsPerSecond: attackMs((period) => period.processMs),
     attackPostgresMsPerSecond: attackMs((period) => period.postgresMs),
