@@ -10,8 +10,8 @@ import { booksAgree, stopWithBooks } from '../src/books.ts';
 import { type Json, record, text } from '../src/records.ts';
 import { runCli } from '../src/run-cli.ts';
 import { confirm, make, newCard, newCustomer, newSession, openShop, type Shop } from '../src/shop.ts';
-import { cancellationRefundTests } from './cancellation-refunds.ts';
 import { uploadFile } from '../src/upload-file.ts';
+import { cancellationRefundTests } from './cancellation-refunds.ts';
 import { invoiceDocumentTests } from './invoice-documents.ts';
 import { updatedCardTests } from './updated-cards.ts';
 
