@@ -4,6 +4,22 @@ grant create, usage on schema billing to eligo_finder;
 
 grant usage on schema billing to eligo_billing;
 
+create table account_features (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  features text[] not null,
+  version bigint not null,
+  recorded_at timestamp(3) with time zone default clock_timestamp() not null,
+  constraint account_features_pkey PRIMARY KEY (account_id, test_mode),
+  constraint account_features_version_check CHECK ((version > 0))
+);
+alter table account_features enable row level security;
+alter table account_features force row level security;
+create policy account_scope on account_features for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE TRIGGER guard_account_features BEFORE UPDATE ON billing.account_features FOR EACH ROW EXECUTE FUNCTION guard_account_features();
+grant insert, select, update on account_features to eligo_billing;
+
 create table authentication_notices (
   account_id text collate "C" not null,
   test_mode boolean not null,
@@ -168,6 +184,7 @@ create table invoice_charges (
   on_page boolean default false not null,
   with_customer boolean default false not null,
   card_updated boolean default false not null,
+  awaits_new_card boolean default false not null,
   constraint invoice_charges_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint invoice_charges_account_id_test_mode_invoice_id_fkey FOREIGN KEY (account_id, test_mode, invoice_id) REFERENCES invoices(account_id, test_mode, id),
   constraint charge_on_one_page CHECK ((NOT (on_page AND with_customer))),
@@ -1294,6 +1311,21 @@ $function$;
 alter function free_false_holds(at timestamp with time zone, longest interval, most integer) owner to eligo_finder;
 grant execute on function free_false_holds(at timestamp with time zone, longest interval, most integer) to eligo_billing;
 
+CREATE OR REPLACE FUNCTION billing.guard_account_features()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+begin
+  if new.version <= old.version then
+    raise exception 'features % of account % are not newer than %', new.version, new.account_id, old.version
+      using errcode = 'check_violation', constraint = 'account_features_ascend';
+  end if;
+  return new;
+end $function$;
+alter function guard_account_features() owner to eligo_owner;
+grant execute on function guard_account_features() to eligo_billing;
+
 CREATE OR REPLACE FUNCTION billing.guard_idempotency_key()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1352,7 +1384,10 @@ declare
   taken numeric;
 begin
   if tg_op = 'UPDATE' then
-    if old.status <> 'pending' or (new.status = 'pending' and (old.card_updated or not new.card_updated)) then
+    if old.status <> 'pending'
+       or (new.status = 'pending'
+           and (new.card_updated, new.awaits_new_card) is not distinct from (old.card_updated, old.awaits_new_card))
+       or (old.card_updated and not new.card_updated) or (old.awaits_new_card and not new.awaits_new_card) then
       raise exception 'a charge does not move from % to %', old.status, new.status
         using errcode = 'check_violation', constraint = 'invoice_charge_state_table';
     end if;

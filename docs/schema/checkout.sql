@@ -1374,10 +1374,12 @@ create table sessions (
   entered_discount_id text collate "C",
   declines_on_page smallint default 0 not null,
   declines_by_request smallint default 0 not null,
+  typed_cards smallint default 0 not null,
   constraint sessions_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint sessions_account_id_test_mode_customer_id_fkey FOREIGN KEY (account_id, test_mode, customer_id) REFERENCES customers(account_id, test_mode, id),
   constraint declines_by_request_are_bounded CHECK (((declines_by_request >= 0) AND (declines_by_request <= 60))),
-  constraint declines_on_page_are_bounded CHECK (((declines_on_page >= 0) AND (declines_on_page <= 20)))
+  constraint declines_on_page_are_bounded CHECK (((declines_on_page >= 0) AND (declines_on_page <= 20))),
+  constraint typed_cards_are_bounded CHECK (((typed_cards >= 0) AND (typed_cards <= 60)))
 );
 alter table sessions enable row level security;
 alter table sessions force row level security;
@@ -1404,6 +1406,7 @@ CREATE TRIGGER guard_session BEFORE INSERT OR UPDATE ON checkout.sessions FOR EA
 CREATE TRIGGER leave_deleted_clock BEFORE INSERT ON checkout.sessions FOR EACH ROW WHEN ((new.test_clock_id IS NOT NULL)) EXECUTE FUNCTION leave_deleted_clock();
 CREATE TRIGGER refuse_delete BEFORE DELETE ON checkout.sessions FOR EACH ROW EXECUTE FUNCTION refuse_delete();
 CREATE TRIGGER refuse_fewer_declines BEFORE UPDATE OF declines_on_page, declines_by_request ON checkout.sessions FOR EACH ROW EXECUTE FUNCTION refuse_fewer_declines();
+CREATE TRIGGER refuse_fewer_typed_cards BEFORE UPDATE OF typed_cards ON checkout.sessions FOR EACH ROW WHEN ((new.typed_cards < old.typed_cards)) EXECUTE FUNCTION refuse_fewer_typed_cards();
 grant delete, insert, select, update on sessions to eligo_checkout;
 grant select on sessions to eligo_finder;
 
@@ -3696,6 +3699,16 @@ begin
 end $function$;
 alter function refuse_fewer_tries() owner to eligo_owner;
 grant execute on function refuse_fewer_tries() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.refuse_fewer_typed_cards()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'the count of typed cards of session % only grows', old.id using errcode = 'check_violation', constraint = 'typed_cards_grow';
+end $function$;
+alter function refuse_fewer_typed_cards() owner to eligo_owner;
+grant execute on function refuse_fewer_typed_cards() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.refuse_new_part()
  RETURNS trigger

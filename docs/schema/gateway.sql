@@ -43,7 +43,9 @@ CREATE TRIGGER accounts_changed AFTER DELETE OR UPDATE ON gateway.accounts FOR E
 CREATE TRIGGER guard_members BEFORE INSERT ON gateway.accounts FOR EACH ROW WHEN ((new.organization_id IS NOT NULL)) EXECUTE FUNCTION guard_members();
 CREATE TRIGGER guard_moving_members BEFORE UPDATE OF organization_id ON gateway.accounts FOR EACH ROW WHEN (((new.organization_id IS NOT NULL) AND (new.organization_id IS DISTINCT FROM old.organization_id))) EXECUTE FUNCTION guard_members();
 CREATE TRIGGER member_made AFTER INSERT ON gateway.accounts FOR EACH ROW WHEN ((new.organization_id IS NOT NULL)) EXECUTE FUNCTION notify_keys();
+CREATE TRIGGER queue_changed_features AFTER UPDATE ON gateway.accounts FOR EACH ROW WHEN ((old.features IS DISTINCT FROM new.features)) EXECUTE FUNCTION queue_features();
 CREATE TRIGGER queue_changed_statement AFTER UPDATE ON gateway.accounts FOR EACH ROW WHEN ((old.substantiation IS DISTINCT FROM new.substantiation)) EXECUTE FUNCTION queue_statement();
+CREATE TRIGGER queue_new_features AFTER INSERT ON gateway.accounts FOR EACH ROW EXECUTE FUNCTION queue_features();
 CREATE TRIGGER queue_new_statement AFTER INSERT ON gateway.accounts FOR EACH ROW EXECUTE FUNCTION queue_statement();
 grant insert, select, update on accounts to eligo_gateway;
 
@@ -86,6 +88,15 @@ create table dead_letters (
 );
 CREATE INDEX dead_letters_redrive ON gateway.dead_letters USING btree (consumer, redrive_at) WHERE (redrive_at IS NOT NULL);
 grant delete, insert, select, update on dead_letters to eligo_gateway;
+
+create table features_to_tell (
+  account_id text collate "C" not null,
+  features text[] not null,
+  version bigint not null,
+  constraint features_to_tell_pkey PRIMARY KEY (account_id),
+  constraint features_to_tell_version_key UNIQUE (version)
+);
+grant delete, insert, select on features_to_tell to eligo_gateway;
 
 create table file_parts (
   account_id text collate "C" not null,
@@ -553,6 +564,19 @@ AS $function$
   $function$;
 alter function queue_event() owner to eligo_owner;
 grant execute on function queue_event() to eligo_gateway;
+
+CREATE OR REPLACE FUNCTION gateway.queue_features()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  delete from gateway.features_to_tell where account_id = new.account_id;
+  insert into gateway.features_to_tell (account_id, features) values (new.account_id, new.features);
+  perform pg_notify('eligo_gateway_statements', '');
+  return null;
+end $function$;
+alter function queue_features() owner to eligo_owner;
+grant execute on function queue_features() to eligo_gateway;
 
 CREATE OR REPLACE FUNCTION gateway.queue_statement()
  RETURNS trigger
