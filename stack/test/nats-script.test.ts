@@ -38,7 +38,8 @@ async function startScript(): Promise<{ child: ChildProcess; check: () => boolea
       .trim()
       .split(' ')
       .map(Number);
-    return children.find((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'nats-server') ?? 0;
+    const server = children.find((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'nats-server');
+    return server ?? expect.fail('no server below the script');
   };
   onTestFinished(async () => {
     if (child.exitCode !== null) return;
@@ -46,6 +47,12 @@ async function startScript(): Promise<{ child: ChildProcess; check: () => boolea
     await once(child, 'exit');
   });
   await waitUntil(check, { what: 'a server that is healthy', withinMs: 30_000 });
+  // One request was the check's; the script kills only a server that it has seen work.
+  const requests = async () => {
+    const answer = await fetch(`http://127.0.0.1:${monitor}/varz`);
+    return ((await answer.json()) as { http_req_stats: Record<string, number> }).http_req_stats['/jsz'] ?? 0;
+  };
+  await waitUntil(async () => (await requests()) >= 3, { what: 'the looks of the script' });
   return { child, check, serverPid };
 }
 

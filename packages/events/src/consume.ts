@@ -188,16 +188,16 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
     let isLeft = false;
     try {
       for await (const pulled of pulledFrom(messages, connection, () => isLost)) {
-        const { message, incarnation, mayAnswer } = pulled;
+        const { message, incarnation } = pulled;
         if (!own.has(incarnation)) isLeft ||= !(await untilAnswered(isSameOwner));
         if (isLeft) {
-          if (mayAnswer()) message.nak();
+          message.nak();
           messages.stop();
-          // Else its connection ended before it was known whose server it was; the server delivers it again.
-        } else if (own.has(incarnation)) {
-          if (isWanted(message.subject)) await deliveries.take(pulled);
-          else if (!(await passOver(pulled))) messages.stop();
-        }
+        } else if (!own.has(incarnation)) {
+          // Its connection ended before it was known whose server it was.
+          message.nak();
+        } else if (isWanted(message.subject)) await deliveries.take(pulled);
+        else if (!(await passOver(pulled))) messages.stop();
       }
     } finally {
       endChecks();
@@ -206,11 +206,10 @@ function follow(options: ConsumeOptions, subscription: Subscription, deliveries:
   }
 
   // A process of another release that wants the event may have made the consumer again, whose events come to requests that were made before. False if one has.
-  async function passOver({ message, mayAnswer }: Pulled): Promise<boolean> {
+  async function passOver({ message, mayAcknowledge }: Pulled): Promise<boolean> {
     // Undefined while the server does not answer. No other process is given more than a whole stream, and one that takes many types passes over too many events to ask.
     const isUnchanged = filter === subjectsOf(from) || (await hasOurFilter().catch(() => undefined));
-    if (!mayAnswer()) return isUnchanged !== false;
-    if (isUnchanged === true) message.ack();
+    if (isUnchanged === true && mayAcknowledge()) message.ack();
     else message.nak(FOREIGN_DELAY_MS);
     return isUnchanged !== false;
   }

@@ -1,6 +1,5 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { type Event, EventSchema } from '@eligo/proto/events/v1/events';
-import type { JsMsg } from 'nats';
 import type { ConsumeOptions } from './consumer-definition.ts';
 import { FailureCounter } from './failure-counter.ts';
 import { deadLetter, eachOf, type HandleEvents, handleTogether } from './inbox.ts';
@@ -118,7 +117,7 @@ export class Deliveries {
     for (const isNew of areNew) this.#counts[isNew ? 'handled' : 'repeated'] += 1;
     for (const { pulled, event } of batch) {
       this.#failures.forget(event.eventId);
-      this.#answer(pulled, (message) => message.ack());
+      this.#acknowledge(pulled, () => pulled.message.ack());
     }
   }
 
@@ -143,21 +142,24 @@ export class Deliveries {
         this.#counts.deadLettered += 1;
         this.#failures.forget(event.eventId);
         logger.error(fields, 'Event moved to dead letters');
-        this.#answer(pulled, (message) => message.term());
+        this.#acknowledge(pulled, () => pulled.message.term());
         return;
       } catch (failure) {
         logger.warn({ ...fields, error: errorLabel(failure) }, 'Failed to dead-letter an event; will retry');
       }
     }
-    this.#answer(pulled, (message) => message.nak(retryDelayMs(deliveryCount)));
+    this.#answer(() => pulled.message.nak(retryDelayMs(deliveryCount)));
+  }
+
+  #acknowledge({ mayAcknowledge }: Pulled, send: () => void): void {
+    if (mayAcknowledge()) this.#answer(send);
   }
 
   // A connection that is closed takes none. The event is then given to someone again, and the inbox knows what became of it here.
-  #answer({ message, mayAnswer }: Pulled, send: (message: JsMsg) => void): void {
+  #answer(send: () => void): void {
     const { service, consumer, logger } = this.#options;
-    if (!mayAnswer()) return;
     try {
-      send(message);
+      send();
     } catch (error) {
       logger.warn(
         { service, consumer, error: errorLabel(error) },
@@ -176,7 +178,7 @@ export class Deliveries {
         { service, consumer, seq: pulled.message.seq, error: errorLabel(error) },
         'Event cannot be decoded; discarded',
       );
-      this.#answer(pulled, (message) => message.term());
+      this.#acknowledge(pulled, () => pulled.message.term());
       return undefined;
     }
   }

@@ -5,15 +5,16 @@ import type { EventConnection } from './connection.ts';
 export interface Pulled {
   readonly message: JsMsg;
   readonly incarnation: number;
-  /** Whether the server still takes an answer for this message, and for no other. */
-  readonly mayAnswer: () => boolean;
+  /** Whether an acknowledgement still means this message, and no other. */
+  readonly mayAcknowledge: () => boolean;
 }
 
 /**
- * The messages of a subscription, each with the connection that brought it. An answer names a message by its place in the stream. After a reconnect
- * this place can hold another message: on another server, or in a directory that was put back. The same is true of a stream that was created again
- * (`isLost`). The answer would acknowledge that message before it is handled, so no answer is sent. The server delivers the message again after 30 s,
- * and the inbox knows that it was handled.
+ * The messages of a subscription, each with the connection that brought it. An acknowledgement names a place in the
+ * stream. After a reconnect this place can hold another message: on another server, or in a directory that was put
+ * back. The same is true of a stream that was created again (`isLost`). The acknowledgement would lose that message, so
+ * none is sent. The server delivers the message again after 30 s, and the inbox knows that it was handled. A negative
+ * acknowledgement loses nothing: it can be sent at any time.
  */
 export function pulledFrom(
   messages: ConsumerMessages,
@@ -32,7 +33,7 @@ export function pulledFrom(
       while (earlier[0] !== undefined && earlier[0].received < count) earlier.shift();
       return earlier[0]?.incarnation ?? current;
     },
-    mayAnswer: (incarnation) => !isLost() && connection.isConnected() && connection.incarnation() === incarnation,
+    mayAcknowledge: (incarnation) => !isLost() && connection.isConnected() && connection.incarnation() === incarnation,
     end: unregister,
   });
 }
@@ -41,7 +42,7 @@ async function* withConnections(
   messages: ConsumerMessages,
   connections: {
     readonly incarnationOf: (count: number) => number;
-    readonly mayAnswer: (incarnation: number) => boolean;
+    readonly mayAcknowledge: (incarnation: number) => boolean;
     readonly end: () => void;
   },
 ): AsyncGenerator<Pulled> {
@@ -50,7 +51,7 @@ async function* withConnections(
     for await (const message of messages) {
       count += 1;
       const incarnation = connections.incarnationOf(count);
-      yield { message, incarnation, mayAnswer: () => connections.mayAnswer(incarnation) };
+      yield { message, incarnation, mayAcknowledge: () => connections.mayAcknowledge(incarnation) };
     }
   } finally {
     connections.end();

@@ -7,12 +7,15 @@ export interface StoreWatch {
   close(): Promise<void>;
 }
 
-/** Connects to a server to look after it. */
+/**
+ * Connects to a server to look after it. Rejects when the server does not answer within two seconds. A connection that
+ * is lost later comes back by itself.
+ */
 export async function watchStore(url: string): Promise<StoreWatch> {
   const { hostname, port, username, password } = new URL(url);
   const nats = await connect({
     ...{ servers: `${hostname}:${port}`, user: decodeURIComponent(username), pass: decodeURIComponent(password) },
-    ...{ name: 'eligo watch', waitOnFirstConnect: true, maxReconnectAttempts: -1, reconnectTimeWait: 250 },
+    ...{ name: 'eligo watch', timeout: 2_000, maxReconnectAttempts: -1, reconnectTimeWait: 250 },
   });
   const manager = await nats.jetstreamManager({ checkAPI: false, timeout: 2_000 });
   return {

@@ -27,7 +27,7 @@ function delivery(): Pulled {
   return {
     message: { ...message, info: { deliveryCount: 1 }, ...answers } as unknown as JsMsg,
     incarnation: 1,
-    mayAnswer: () => true,
+    mayAcknowledge: () => true,
   };
 }
 

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { StoreWatch } from '@eligo/events/store-watch';
 
 /** What is watched, and how it is mended. */
 export interface WatchedNats {
@@ -34,12 +35,17 @@ const failuresInRow = 3;
 
 async function watch({ everyMs = defaultEveryMs, ...watched }: WatchedNats, signal: AbortSignal): Promise<void> {
   const { watchStore } = await import('@eligo/events/store-watch');
-  const store = await watchStore(watched.url);
+  let store: StoreWatch | undefined;
+  // A server can hang before the first connection, too.
+  const look = async () => {
+    store ??= await watchStore(watched.url);
+    await store.look();
+  };
   try {
     for (let failures = 0; ; ) {
       await pause(everyMs, undefined, { signal });
       const isGone = !existsSync(watched.streamsFolder);
-      const isWell = !isGone && (await answers(store.look()));
+      const isWell = !isGone && (await answers(look()));
       failures = isWell ? 0 : failures + 1;
       if (!isGone && failures < failuresInRow) continue;
       watched.onTrouble(
@@ -49,7 +55,7 @@ async function watch({ everyMs = defaultEveryMs, ...watched }: WatchedNats, sign
       failures = 0;
     }
   } finally {
-    await store.close();
+    await store?.close();
   }
 }
 
