@@ -38,6 +38,7 @@ export const publicEvents = {
   'invoice.voided': 'invoice',
   'payment_intent.canceled': 'payment_intent',
   'payment_intent.created': 'payment_intent',
+  'payment_intent.hold_will_lapse': 'payment_intent',
   'payment_intent.payment_failed': 'payment_intent',
   'payment_intent.succeeded': 'payment_intent',
   'product.updated': 'product',

@@ -54,6 +54,8 @@ export const chargeFailpoints = [
   'hold.recorded',
   'follow_hold.claimed',
   'follow_hold.processor_answered',
+  'follow_hold.before_announce_commit',
+  'follow_hold.announced',
   'follow_hold.before_end_commit',
   'follow_hold.ended',
   'renewal.before_begin_commit',

@@ -42,7 +42,21 @@ export async function exerciseHolds(fixture: ChargingFixture): Promise<void> {
       await followHold(context, scope, id);
     }
   }
+  await announceHold(fixture, cards[1]);
   await renewHolds(fixture, cards[0]);
+}
+
+// One that lapses within a day.
+async function announceHold(fixture: ChargingFixture, card: PaymentMethod): Promise<void> {
+  const { context, scope, clock } = fixture;
+  const now = clock.now();
+  const session = await fixture.session({ captureMethod: 'manual' });
+  const { paymentIntentIds } = await completeSession(context, scope, {
+    ...{ sessionId: session.id, paymentMethodIds: [card.id], shippingDetails: null },
+  });
+  clock.set(new Date(Date.now() + 6.5 * 86_400_000));
+  for (const id of paymentIntentIds) await followHold(context, scope, id);
+  clock.set(now);
 }
 
 // One that is renewed, and one that is not again.

@@ -46,7 +46,8 @@ export async function endSessionOfHold(
   return releaseRest(tx, scope, session, at);
 }
 
-async function isInFlight(tx: Tx, scope: Scope, session: Session, intent: PaymentIntent): Promise<boolean> {
+/** Whether a payment or capture of a session is under way, or what becomes of this hold of it was decided. */
+export async function isInFlight(tx: Tx, scope: Scope, session: Session, intent: PaymentIntent): Promise<boolean> {
   const [{ isCapturing, isPaying }, decision] = await Promise.all([
     loadCaptureStanding(tx, scope, session.id),
     findDecision(tx, scope, intent.id),

@@ -2,7 +2,7 @@ import { type Scope, withTx } from '@eligo/postgres';
 import type { IntentOutcome } from '@eligo/processor';
 import { cents } from '@eligo/values';
 import type { Context } from '../context.ts';
-import { capturedElsewhereCheckMs, type HoldTime, holdTimeOf, lookAgainMs } from '../domain/hold.ts';
+import { capturedElsewhereCheckMs, endWithHold, type HoldTime, holdTimeOf, lookAgainMs } from '../domain/hold.ts';
 import { outlivesHold, renewalTimeOf } from '../domain/hold-renewal.ts';
 import { awaitsLetters } from '../domain/letter.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
@@ -10,13 +10,14 @@ import { findReviewEnd } from '../store/hold-renewals.ts';
 import { claimHold, recordCaptureBefore, recordCapturedElsewhere } from '../store/holds.ts';
 import { loadSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
+import { announceLapse } from './announce-lapse.ts';
 import { endSessionOfHold } from './end-session-of-hold.ts';
 import { renewHold } from './renew-hold.ts';
 import { voidHolds } from './void-holds.ts';
 
 /**
- * Looks at a hold that is due, at the processor. One that lasts is looked at again before it lapses. One that a review of its session outlives is renewed. One
- * that is about to lapse, or is gone, ends its session. Whatever is not certain is looked at again some minutes later. The caller holds no transaction.
+ * Looks at a hold that is due, at the processor. One that lasts is looked at again a day before it lapses: the shop is told then. One that a review of its session
+ * outlives is renewed. One that is about to lapse, or is gone, ends its session. Whatever is not certain is looked at again some minutes later. The caller holds no transaction.
  */
 export async function followHold(context: Context, scope: Scope, intentId: string): Promise<void> {
   const { database, clock } = context;
@@ -32,16 +33,7 @@ export async function followHold(context: Context, scope: Scope, intentId: strin
   if (standing === undefined) return;
   if (standing === 'held') {
     const hold = holdTimeNow(intent, answer, now);
-    if (hold.checkAt > now) {
-      const renewAt = (await isOutlived(context, scope, intent, hold, now))
-        ? renewalTimeOf(hold.captureBefore)
-        : undefined;
-      if (renewAt !== undefined && renewAt <= now) return renewHold(context, scope, intent);
-      await withTx(database, scope, (tx) =>
-        recordCaptureBefore(tx, scope, intent.id, { ...hold, checkAt: renewAt ?? hold.checkAt }),
-      );
-      return;
-    }
+    if (endWithHold(hold.captureBefore) > now) return keepHold(context, scope, intent, hold, now);
   }
   const ended = await withTx(database, scope, async (tx) => {
     const session = await endSessionOfHold(context, tx, scope, intent, standing);
@@ -55,6 +47,26 @@ export async function followHold(context: Context, scope: Scope, intentId: strin
     'A hold lapsed before it was captured; its session has ended',
   );
   await voidHolds(context, scope, ended);
+}
+
+async function keepHold(
+  context: Context,
+  scope: Scope,
+  intent: PaymentIntent,
+  hold: HoldTime,
+  now: Date,
+): Promise<void> {
+  const renewAt = (await isOutlived(context, scope, intent, hold, now)) ? renewalTimeOf(hold.captureBefore) : undefined;
+  if (renewAt !== undefined && renewAt <= now) return renewHold(context, scope, intent);
+  const checkAt = renewAt ?? hold.checkAt;
+  if (checkAt > now) {
+    return withTx(context.database, scope, (tx) => recordCaptureBefore(tx, scope, intent.id, { ...hold, checkAt }));
+  }
+  await withTx(context.database, scope, async (tx) => {
+    await announceLapse(context, tx, scope, intent, hold);
+    await context.failpoint('follow_hold.before_announce_commit');
+  });
+  await context.failpoint('follow_hold.announced');
 }
 
 // Once for each amount: a metric says that it is so, and nothing changes it but a person.

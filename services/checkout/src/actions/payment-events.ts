@@ -10,6 +10,7 @@ type IntentEvent =
   | 'payment_intent.created'
   | 'payment_intent.succeeded'
   | 'payment_intent.payment_failed'
+  | 'payment_intent.hold_will_lapse'
   | 'payment_intent.canceled';
 type SessionEvent = `checkout.session.${string}`;
 type ChargeEvent = 'charge.succeeded' | 'charge.failed' | 'charge.captured' | 'charge.refunded';

@@ -10,7 +10,7 @@ const most = { accounts: 50, holds: 16 };
 // the eight calls to the processor that the job makes beside those of payments.
 const atOnce = { accounts: 4, holds: 8 };
 
-/** Follows holds until they are captured or lapse: ends the sessions whose hold is about to lapse, or is gone. */
+/** Follows holds until they are captured or lapse: tells the shop a day before one lapses, and ends the sessions whose hold is about to lapse, or is gone. */
 export function followHolds(context: Context): Job {
   const { database, clock, logger } = context;
   const turns = new AccountTurns(
@@ -21,7 +21,7 @@ export function followHolds(context: Context): Job {
   );
   return {
     name: followHoldsJob,
-    // A hold is due an hour before it lapses, or 36 hours before if it is renewed: a minute does not matter. An event of the processor makes its hold due.
+    // A hold is due a day and an hour before it lapses, or 36 hours before if it is renewed: a minute does not matter. An event of the processor makes its hold due.
     everyMs: 60_000,
     run: (signal) =>
       turns.run(signal, (err) => logger.error({ err }, 'Failed to look for holds that are due; will retry')),

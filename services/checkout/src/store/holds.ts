@@ -72,6 +72,17 @@ export async function recordCaptureBefore(
   await tx.execute(record, scope, [intentId, captureBefore, checkAt]);
 }
 
+const announce = scoped(
+  'holds.announce_lapse',
+  `update checkout.payment_intents set lapse_announced_at = $4
+   where account_id = $1 and test_mode = $2 and id = $3 and status = 'requires_capture' and lapse_announced_at is null`,
+);
+
+/** Records that the shop is told that a hold is about to lapse. False when it was told before, or nothing is held any more. */
+export async function markLapseAnnounced(tx: Tx, scope: Scope, intentId: string, at: Date): Promise<boolean> {
+  return (await tx.execute(announce, scope, [intentId, at])) === 1;
+}
+
 const end = scoped(
   'holds.record_end',
   'update checkout.payment_intents set hold_end = $4 where account_id = $1 and test_mode = $2 and id = $3',
