@@ -7,7 +7,8 @@ import { describe, expect, it } from 'vitest';
 import type { Context } from '../src/context.ts';
 import { type ChargeFailpoint, chargeFailpoints } from '../src/failpoints.ts';
 import type { CapturesFixture } from './captures-fixture.ts';
-import { converge, type Flow, flowsOf, names, type Step, standing, stands, writes } from './processor-flows.ts';
+import { type Flow, names, type Step, writes } from './processor-calls.ts';
+import { converge, flowsOf, standing, stands } from './processor-flows.ts';
 
 const kinds: readonly FaultKind[] = [
   ...(['error_before', 'error_after', 'drop_before'] as const),
@@ -28,11 +29,7 @@ export function faultMatrixTests(fixture: () => CapturesFixture): void {
   describe('a flow whose calls to the processor fail', () => {
     it('is in the table, with every write of the port that moves or promises money', () => {
       const covered = new Set(flows.flatMap(({ calls }) => calls));
-      expect([...covered].sort()).toEqual(
-        Object.values(writes)
-          .filter((call) => call !== 'customers.create' && call !== 'payment_methods.attach')
-          .sort(),
-      );
+      expect([...covered].sort()).toEqual(Object.values(writes).sort());
     });
 
     // Where nothing fails, it makes the calls of the table: a new call is added there, and has then its faults.
@@ -116,8 +113,6 @@ export function faultMatrixTests(fixture: () => CapturesFixture): void {
 
 /** Where the failpoints that no flow passes by itself have their crashes. */
 const elsewhere: Partial<Record<ChargeFailpoint, string>> = {
-  'confirm.before_answer_commit': 'partial-confirms.ts',
-  'confirm.key_released': 'e2e/src/crashes/confirm-crashes.ts',
   'charge.unknown_recorded': 'e2e/src/crashes/confirm-crashes.ts',
   'sweep.attempt_claimed': 'e2e/src/crashes/confirm-crashes.ts',
   'late.processor_answered': 'late-charges.test.ts',
@@ -126,7 +121,6 @@ const elsewhere: Partial<Record<ChargeFailpoint, string>> = {
   'late.before_give_back_commit': 'late-charges.test.ts',
   'late.given_back': 'late-charges.test.ts',
   'set_up.authenticated': 'set-up-authentication.test.ts',
-  'customer.made': 'set-up-crashes.ts',
   'card_set_up.before_begin_commit': 'set-up-crashes.ts',
   'card_set_up.begun': 'set-up-crashes.ts',
   'card_set_up.claimed': 'set-up-crashes.ts',
@@ -145,10 +139,8 @@ const elsewhere: Partial<Record<ChargeFailpoint, string>> = {
   'authentication.claimed': 'authentication.test.ts',
   'authentication.settled': 'authentication.test.ts',
   'capture.key_released': 'capture-crashes.test.ts',
-  'follow_hold.claimed': 'hold-lapses.test.ts',
-  'follow_hold.processor_answered': 'hold-lapses.test.ts',
-  'follow_hold.before_end_commit': 'hold-lapses.test.ts',
-  'follow_hold.ended': 'hold-lapses.test.ts',
+  'follow_hold.before_announce_commit': 'announced-lapses.test.ts',
+  'follow_hold.announced': 'announced-lapses.test.ts',
   'renewal.before_begin_commit': 'hold-renewals.test.ts',
   'renewal.begun': 'hold-renewals.test.ts',
 };
