@@ -276,6 +276,8 @@ describe('the checkout page', () => {
     ['a token of a card', { cards: [{ payment_method: 'ctoken_', slot: 'other' }] }],
     ['a card number', { cards: [{ payment_method: '4242424242424242', slot: 'other' }] }],
     ['an unknown field', { cards: [card('other')], amount: 1 }],
+    ['an e-mail address that is none', { cards: [card('other')], email: 'ann example.com' }],
+    ['a card number for an e-mail address', { cards: [card('other')], email: '4242424242424242' }],
   ])('refuses %s before anything is asked of checkout [D14.82]', async (_what, body) => {
     const reply = await pay(body);
     expect(reply.status).toBe(422);
@@ -283,9 +285,10 @@ describe('the checkout page', () => {
     expect(stack.peers.seen).toEqual([]);
   });
 
-  test('tells checkout where the shop ships to, what the shopper typed and accepted [D14.82, D14.174]', async () => {
+  test('tells checkout where the shop ships to, what the shopper typed and accepted [D14.82, D14.174, D14.364]', async () => {
     const address = { line1: '1 Main St', city: 'Springfield', state: 'IL', postal_code: '62701', country: 'US' };
-    const body = { cards: [card('other')], shipping_details: address, terms_accepted: true };
+    const typed = { shipping_details: address, terms_accepted: true, email: ' ann@example.com ' };
+    const body = { cards: [card('other')], ...typed };
     await updateAccount(stack.database, stack.accountId, { shippingCountries: ['US', 'HK'] });
     expect((await pay(body)).status).toBe(200);
     await updateAccount(stack.database, stack.accountId, { shippingCountries: null });
@@ -293,7 +296,7 @@ describe('the checkout page', () => {
     const [given, none] = callsOf('payOnPage').map(({ request }) => request);
     expect(given).toMatchObject({
       shippingDetails: { line1: '1 Main St', city: 'Springfield', postalCode: '62701', country: 'US' },
-      ...{ shippingCountries: ['US', 'HK'], termsAccepted: true },
+      ...{ shippingCountries: ['US', 'HK'], termsAccepted: true, email: 'ann@example.com' },
     });
     expect(none).toMatchObject({ cards: [], shippingCountries: ['US'], termsAccepted: false });
   });

@@ -136,7 +136,7 @@ export function readBodyAs<Body>(schema: PageSchema<Body>, sent: unknown): Body 
 // The health card goes first: it is the one that a subscription renews with.
 function paymentOf(
   id: string,
-  { cards, shipping_details: address, shown_split: shownSplit, terms_accepted: termsAccepted }: PagePayment,
+  { cards, email, shipping_details: address, shown_split: shownSplit, terms_accepted: termsAccepted }: PagePayment,
   { shippingCountries }: PageShop,
 ) {
   const inOrder = cards.toSorted((one, other) => one.slot.localeCompare(other.slot));
@@ -144,6 +144,7 @@ function paymentOf(
     id,
     cards: inOrder.map(({ payment_method: paymentMethod, slot }) => ({ paymentMethod, slot })),
     ...{ shippingCountries: [...shippingCountries], termsAccepted: termsAccepted === true },
+    ...(email === undefined ? {} : { email }),
     ...(address === undefined ? {} : { shippingDetails: addressMessage(address) }),
     ...(shownSplit === undefined ? {} : { shownSplit }),
   };

@@ -15,6 +15,7 @@ import { seededId } from '@eligo/testkit';
 import { cents, newId } from '@eligo/values';
 import { adoptPageCard } from '../src/actions/adopt-page-card.ts';
 import { readPage } from '../src/actions/read-page.ts';
+import { keepShopperEmail } from '../src/actions/shopper-email.ts';
 import { adoptOperation, loadCaptureLines } from '../src/store/captures.ts';
 import { abandonAttempt, claimAttempt, postponeAttempt } from '../src/store/charge-attempts.ts';
 import { kindsOfChargedCards } from '../src/store/charged-cards.ts';
@@ -71,6 +72,8 @@ export async function exerciseRareWork(fixture: ChargingFixture): Promise<void> 
   await findSetupIntent(database, scope, seededId('fseti', 1));
   await findBackupOf(database, scope, seededId('fseti', 1));
   await findKey(database, scope, use);
+  const receipted = await fixture.session({ receiptMerchantName: 'Care' });
+  await keepShopperEmail(fixture.context, scope, receipted.id, 'ann@example.com');
   const card = await fixture.card('hsa');
   const setUp = await fixture.session({ mode: 'setup', lines: [], customerId: card.customerId });
   await pay(fixture, setUp, [card]);

@@ -2,6 +2,7 @@ import type { PagePayment, PageView } from '@eligo/contract';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type Address, type AddressField, AddressFields, addressOf, missingIn } from './address-fields.tsx';
 import { type CardFields, CardFrame } from './card-frame.tsx';
+import { type EmailFault, EmailField, emailFault } from './email-field.tsx';
 import type { FieldsState } from './fields-state.tsx';
 import { money } from './format.ts';
 import { isInvoicePage } from './page-api.ts';
@@ -25,6 +26,8 @@ export function PayForm(given: {
   const way = chosen !== undefined && ways.includes(chosen) ? chosen : (ways[0] ?? 'none');
   const [address, setAddress] = useState<Address>(() => addressOf(view));
   const [missing, setMissing] = useState<readonly AddressField[]>([]);
+  const [email, setEmail] = useState(view.email ?? '');
+  const [emailIs, setEmailIs] = useState<EmailFault | undefined>(undefined);
   const [terms, setTerms] = useState(false);
   const [termsMissing, setTermsMissing] = useState(false);
   const [isTokenizing, setTokenizing] = useState(false);
@@ -48,11 +51,13 @@ export function PayForm(given: {
   const submit = async () => {
     // A second click arrives before the first has drawn anything.
     if (working.current || busy) return;
+    const faultOfEmail = view.collects_email ? emailFault(email) : undefined;
+    setEmailIs(faultOfEmail);
     const absent = view.collects_address ? missingIn(address) : [];
     setMissing(absent);
     setTermsMissing(needsTerms && !terms);
     const [firstAbsent] = absent;
-    const at = firstAbsent ?? (needsTerms && !terms ? 'terms' : undefined);
+    const at = (faultOfEmail && 'email') ?? firstAbsent ?? (needsTerms && !terms ? 'terms' : undefined);
     if (at !== undefined) return form.current?.querySelector<HTMLElement>(`#${at}`)?.focus();
     setEarly((count) => (absentFields === undefined ? 0 : count + 1));
     if (absentFields !== undefined) return;
@@ -63,6 +68,7 @@ export function PayForm(given: {
       if (given === undefined) return;
       await onPay({
         cards: given,
+        ...(view.collects_email ? { email: email.trim() } : {}),
         ...(view.collects_address ? { shipping_details: trimmed(address) } : {}),
         ...(needsTerms ? { terms_accepted: true } : {}),
         // What stood on the button when it was pressed.
@@ -83,6 +89,12 @@ export function PayForm(given: {
         void submit();
       }}
     >
+      {view.collects_email && (
+        <EmailField
+          {...{ email, fault: emailIs, strings, disabled: isBusy, onChange: setEmail }}
+          isForRenewals={view.mode === 'subscription'}
+        />
+      )}
       {view.collects_address && (
         <AddressFields
           {...{ address, missing, language, strings, disabled: isBusy, onChange: setAddress }}

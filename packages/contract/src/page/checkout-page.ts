@@ -65,6 +65,8 @@ export function renderPage(page: CheckoutPage, shop: PageShop, sandboxUrl: strin
     letter_denied: page.lineItems.some((line) => line.eligibility?.rule === letterDenied),
     asks_letter_questions: page.asksLetterQuestions,
     next_action: session.next_action,
+    collects_email: page.collectsEmail,
+    email: page.shopperEmail ?? null,
     collects_address: session.shipping_address_collection,
     shipping_countries: shippingCountriesOf(shop.shippingCountries, page.session?.shippingDetails?.country),
     shipping_details: session.shipping_details,

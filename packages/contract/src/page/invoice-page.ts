@@ -54,6 +54,8 @@ export function renderInvoicePage(
     letter_denied: false,
     asks_letter_questions: false,
     next_action: failureOf(page),
+    collects_email: false,
+    email: null,
     collects_address: false,
     shipping_countries: shop.shippingCountries,
     shipping_details: null,

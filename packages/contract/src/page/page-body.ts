@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { email } from '../fields.ts';
 import { limits } from '../limits.ts';
 
 // What a shopper types, so each field is short. The whole body is screened for card numbers before.
@@ -31,6 +32,8 @@ export const pagePaymentSchema = z.strictObject({
       country: z.string().regex(/^[A-Z]{2}$/, 'Must be a country code of two letters'),
     })
     .optional(),
+  /** Where the receipt is mailed, if the shop gave no address. */
+  email: z.string().trim().min(1).pipe(email).optional(),
   terms_accepted: z.boolean().optional(),
   /** The `split_version` of the amounts that the shopper saw. */
   shown_split: z.string().max(limits.shortTextLength).optional(),

@@ -47,6 +47,10 @@ export interface PageView {
   /** The reviewer of the letter needs the shopper's answers. */
   readonly asks_letter_questions: boolean;
   readonly next_action: Session['next_action'];
+  /** The receipt or a later mail of a subscription has no address to go to. */
+  readonly collects_email: boolean;
+  /** What the shopper typed as their e-mail address before; null where nothing was typed, or it is not asked for any more. */
+  readonly email: string | null;
   readonly collects_address: boolean;
   /** Codes of the countries that the address may be in; at least one. */
   readonly shipping_countries: readonly string[];

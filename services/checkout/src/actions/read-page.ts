@@ -16,6 +16,7 @@ import { wasCardGiven } from '../store/repricings.ts';
 import { type AskedSetUp, findAskedSetUp } from '../store/set-up-authentications.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { setUpAnswerOf } from './set-up-answer.ts';
+import { asksForEmail } from './shopper-email.ts';
 
 /** What the checkout page of a session shows. */
 export interface Page {
@@ -46,6 +47,8 @@ export interface Page {
   readonly asksLetterQuestions: boolean;
   /** The code of the session can be entered or removed. */
   readonly takesPromoCode: boolean;
+  /** The shopper is asked for an e-mail address. */
+  readonly collectsEmail: boolean;
   /** Whose card fields the page shows; undefined where no card can be charged. */
   readonly cardFields: { readonly processor: 'sandbox' | 'stripe'; readonly account: string | undefined } | undefined;
 }
@@ -101,6 +104,7 @@ export async function readPage(
     clientSecret: asked?.clientSecret,
     takesPromoCode:
       session.status === 'open' && takesPromoCodes(session) && !(await wasCardGiven(database, scope, session)),
+    collectsEmail: await asksForEmail(database, scope, session),
     // The bank of a card is asked where the card was charged, whichever processor account the shop has by now.
     cardFields: cardFieldsOf(asked?.port ?? context.processors.findOf(scope)),
   };
@@ -119,6 +123,7 @@ export function completedPage(
   return {
     ...{ session, lines, dueNowCents, splitVersion: splitVersionOf(session, now) },
     ...{ paymentInFlight: false, isSetUpAnswered: false, asksLetterQuestions: false, takesPromoCode: false },
+    collectsEmail: false,
     timeOver: session.expiresAt <= now,
     healthCardCents: healthCardCentsOf(session, dueNowCents, refusesHealthCards),
     refusesHealthCards,

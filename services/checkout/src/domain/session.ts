@@ -169,6 +169,8 @@ export interface SessionDetails {
   readonly origin?: string;
   /** Present when the shopper is mailed a receipt: the merchant as the shopper knows it. */
   readonly receiptMerchantName?: string;
+  /** Present when the shopper typed `customerEmail` on the page. Absent when the shop gave it. */
+  readonly emailFromShopper?: true;
   /** The payment link that opened the session. */
   readonly paymentLinkId?: string;
   readonly defaults?: {

@@ -25,6 +25,7 @@ export function pageMessage(
     readonly clientSecret: string | undefined;
     readonly asksLetterQuestions: boolean;
     readonly takesPromoCode: boolean;
+    readonly collectsEmail: boolean;
     readonly cardFields: { readonly processor: string; readonly account: string | undefined } | undefined;
   },
 ): CheckoutPage {
@@ -40,6 +41,7 @@ export function pageMessage(
     refusesHealthCards: page.refusesHealthCards,
     asksLetterQuestions: page.asksLetterQuestions,
     takesPromoCode: page.takesPromoCode,
+    collectsEmail: page.collectsEmail,
     ...present({
       splitVersion: page.splitVersion,
       promoCode: entered?.enteredCode,
@@ -48,6 +50,7 @@ export function pageMessage(
       renewalCents: page.renewal && BigInt(page.renewal.totalCents),
       renewalHealthCardCents: page.renewal && BigInt(page.renewal.healthCardCents),
       clientSecret: page.clientSecret,
+      shopperEmail: page.collectsEmail ? page.session.customerEmail : undefined,
       processor: page.cardFields?.processor,
       processorAccount: page.cardFields?.account,
     }),

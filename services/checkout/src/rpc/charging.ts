@@ -18,6 +18,7 @@ import { cardUpdated, refreshCard } from '../actions/refresh-card.ts';
 import { releaseRefund } from '../actions/release-refund.ts';
 import { reserveRefund } from '../actions/reserve-refund.ts';
 import { resumeAuthentication } from '../actions/resume-authentication.ts';
+import { keepShopperEmail } from '../actions/shopper-email.ts';
 import { visitPage } from '../actions/visit-page.ts';
 import type { Context } from '../context.ts';
 import { type CardSlot, isCardSlot } from '../domain/card-kind.ts';
@@ -69,7 +70,12 @@ export function chargingHandlers(context: Context): Implementation<typeof Checko
       return sessionMessage(scope, session);
     },
 
-    async payOnPage({ id, cards, shippingDetails, shownSplit, shippingCountries, termsAccepted }, { scope, caller }) {
+    async payOnPage(
+      { id, cards, email, shippingDetails, shownSplit, shippingCountries, termsAccepted },
+      { scope, caller },
+    ) {
+      // Before the session is read, which the payment writes as it was read.
+      if (email !== undefined) await keepShopperEmail(context, scope, id, email);
       const [first, second] = cards;
       const given = {
         ...{ sessionId: id, paymentMethod: first?.paymentMethod, secondPaymentMethod: second?.paymentMethod },
