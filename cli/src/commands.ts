@@ -6,6 +6,7 @@ import { catalogCommands } from './commands/catalog.ts';
 import { customerCommands } from './commands/customers.ts';
 import { deadLetterCommands } from './commands/dead-letters.ts';
 import { eventCommands } from './commands/events.ts';
+import { guestCommands } from './commands/guests.ts';
 import { keyCommands } from './commands/keys.ts';
 import { ledgerCommands } from './commands/ledger.ts';
 import { letterCommands } from './commands/letters.ts';
@@ -27,6 +28,7 @@ export const commands: readonly Command[] = [
   ...cardCommands,
   ...letterCommands,
   ...customerCommands,
+  ...guestCommands,
   ...ledgerCommands,
   ...reportCommands,
   ...deadLetterCommands,

@@ -316,6 +316,25 @@ create policy own_rows on erasures for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 grant select on erasures to eligo_checkout;
 
+create table guest_erasures (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  session_id text collate "C" not null,
+  number bigint not null,
+  requested_by text not null,
+  started_at timestamp(3) with time zone default now() not null,
+  finished_at timestamp(3) with time zone,
+  constraint guest_erasures_pkey PRIMARY KEY (account_id, test_mode, session_id, number),
+  constraint guest_erasures_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id),
+  constraint guest_erasures_requested_by_check CHECK ((requested_by <> ''::text))
+);
+alter table guest_erasures enable row level security;
+alter table guest_erasures force row level security;
+create policy own_rows on guest_erasures for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE INDEX guest_erasures_unfinished ON checkout.guest_erasures USING btree (account_id, test_mode, session_id) WHERE (finished_at IS NULL);
+grant select on guest_erasures to eligo_checkout;
+
 create table health_card_statements (
   account_id text collate "C" not null,
   test_mode boolean not null,

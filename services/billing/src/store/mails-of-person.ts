@@ -1,10 +1,10 @@
 import { type Db, type Scope, scoped } from '@eligo/postgres';
 
-/** Those of these mails that went to a customer about subscriptions and invoices, or to an erased shopper with a receipt. */
+/** Those of these mails that went to a customer about subscriptions and invoices, or to an erased shopper with a receipt. A guest has only receipts. */
 export async function mailsOfPerson(
   db: Db,
   scope: Scope,
-  customerId: string,
+  customerId: string | null,
   mailIds: readonly string[],
 ): Promise<string[]> {
   return (await db.rows(select, scope, [customerId, mailIds])).map(({ id }) => id);

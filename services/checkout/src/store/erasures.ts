@@ -26,8 +26,13 @@ export async function eraseSessions(
 ): Promise<{ ids: string[]; open: string[] }> {
   const locked = await tx.rows(lockSessions, scope, [customerId, after, most]);
   const ids = locked.map(({ id }) => id);
-  await tx.execute(clearSessions, scope, [ids]);
+  await eraseNames(tx, scope, ids);
   return { ids, open: locked.flatMap(({ id, is_open }) => (is_open ? [id] : [])) };
+}
+
+/** Erases what names the shopper in these sessions. The caller holds their rows. */
+export async function eraseNames(tx: Tx, scope: Scope, sessionIds: readonly string[]): Promise<void> {
+  await tx.execute(clearSessions, scope, [sessionIds]);
 }
 
 /** Deletes what shoppers answered for the letters of these sessions; answers for how many letters. */
