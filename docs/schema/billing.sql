@@ -679,6 +679,23 @@ create policy account_scope on renewal_settings for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 grant delete, insert, select, update on renewal_settings to eligo_billing;
 
+create table shop_names (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  name text not null,
+  version bigint not null,
+  recorded_at timestamp(3) with time zone default clock_timestamp() not null,
+  constraint shop_names_pkey PRIMARY KEY (account_id, test_mode),
+  constraint shop_names_name_check CHECK ((name <> ''::text)),
+  constraint shop_names_of_live_mode CHECK ((NOT test_mode)),
+  constraint shop_names_version_check CHECK ((version > 0))
+);
+alter table shop_names enable row level security;
+alter table shop_names force row level security;
+create policy own_rows on shop_names for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant insert, select, update on shop_names to eligo_billing;
+
 create table subscription_items (
   account_id text collate "C" not null,
   test_mode boolean not null,

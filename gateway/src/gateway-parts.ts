@@ -3,6 +3,7 @@ import type { BuiltService, Readiness, ServiceContext } from '@eligo/service';
 import { accountsOfPages } from './accounts/find-account-of-page.ts';
 import { KeyCache } from './accounts/key-cache.ts';
 import { tellFeaturesJob } from './accounts/tell-features.ts';
+import { tellShopNamesJob } from './accounts/tell-shop-names.ts';
 import { tellStatementsJob } from './accounts/tell-statements.ts';
 import { Answers } from './answers.ts';
 import { api } from './api.ts';
@@ -60,6 +61,7 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
     () => {
       context.wake(tellStatementsJob);
       context.wake(tellFeaturesJob);
+      context.wake(tellShopNamesJob);
     },
   );
   const stores = fileStores(context);

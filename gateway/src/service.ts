@@ -4,6 +4,7 @@ import { BillingService } from '@eligo/proto/billing/v1/billing';
 import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import { operatorMigrations, type ServiceComposition } from '@eligo/service';
 import { tellFeatures } from './accounts/tell-features.ts';
+import { tellShopNames } from './accounts/tell-shop-names.ts';
 import { tellStatements } from './accounts/tell-statements.ts';
 import { type GatewaySettings, readGatewaySettings } from './config.ts';
 import { deleteExpiredFiles } from './files/delete-expired-files.ts';
@@ -30,6 +31,7 @@ export function gatewayComposition(built: (parts: GatewayParts) => void): Servic
         deleteExpiredFiles({ database, stores: parts.stores, logger }),
         tellStatements(database, context.client(CheckoutService), (init) => context.callerFor(init)),
         tellFeatures(database, context.client(BillingService), (init) => context.callerFor(init)),
+        tellShopNames(database, context.client(BillingService), (init) => context.callerFor(init)),
       ];
       return { ...parts.checks, handlers: [], jobs, stop: () => parts.keys.stop() };
     },

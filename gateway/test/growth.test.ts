@@ -21,6 +21,7 @@ import { findKey } from '../src/accounts/find-key.ts';
 import { createKey, listKeys, revokeKey, rollKey } from '../src/accounts/keys.ts';
 import { addOperator, findOperator, listOperators, revokeOperator } from '../src/accounts/operators.ts';
 import { createOrganization } from '../src/accounts/organizations.ts';
+import { markShopNameTold, shopNamesToTell } from '../src/accounts/shop-names-to-tell.ts';
 import { markStatementTold, statementsToTell } from '../src/accounts/statements-to-tell.ts';
 import { listAccounts, updateAccount } from '../src/accounts/update-account.ts';
 import { storeNames } from '../src/files/content-stores.ts';
@@ -85,7 +86,9 @@ async function run(place: TestDatabase): Promise<void> {
   await updateAccount(database, seededId('facct', 150), { name: 'Another name' });
   await listAccounts(database);
   const [statement] = await statementsToTell(database, 0n, 100);
-  if (statement === undefined) throw new Error('No statement was queued');
+  const [shopName] = await shopNamesToTell(database, 0n, 100);
+  if (statement === undefined || shopName === undefined) throw new Error('No statement or name was queued');
+  await markShopNameTold(database, shopName);
   await markStatementTold(database, statement);
   const [features] = await featuresToTell(database, 0n, 100);
   if (features === undefined) throw new Error('No features were queued');

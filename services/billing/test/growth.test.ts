@@ -52,6 +52,7 @@ import {
   nameOnReceipts,
   refundReceiptsSince,
 } from '../src/store/receipts.ts';
+import { findShopName, recordShopName } from '../src/store/shop-names.ts';
 import { findSubscriptionMail, subscriptionMails } from '../src/store/subscription-mails.ts';
 import {
   findSubscription,
@@ -175,6 +176,9 @@ async function runReceipts({ database, context }: Fixture): Promise<void> {
   await findReceipt(database, scope, receiptId);
   await findReceiptOfSession(database, scope, seededId('fcs', 1));
   await nameOnReceipts(database, scope, seededId('fsub', 1));
+  await findShopName(database, scope);
+  const live = { ...scope, testMode: false };
+  await withTx(database, live, (tx) => recordShopName(tx, live, { name: 'Care', version: 1n }));
   await lastRefundedCents(database, scope, seededId('fre', 2));
   await withTx(database, scope, async (tx) => {
     await insertReceipt(tx, scope, {

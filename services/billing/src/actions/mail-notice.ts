@@ -1,4 +1,4 @@
-import type { Scope } from '@eligo/postgres';
+import type { Db, Scope } from '@eligo/postgres';
 import type { Context } from '../context.ts';
 import { failureNoticeHtml, failureNoticeSubject } from '../documents/failure-notice-html.ts';
 import { afterFailure, failureReason } from '../domain/failure-notice.ts';
@@ -13,6 +13,7 @@ import type { ClaimedMail } from '../store/mail-queue.ts';
 import { findNotice, noticeMails } from '../store/notice-mails.ts';
 import { findNoticeSettings } from '../store/notice-settings.ts';
 import { nameOnReceipts } from '../store/receipts.ts';
+import { findShopName } from '../store/shop-names.ts';
 import { findSubscription } from '../store/subscriptions.ts';
 import { emailOf } from './payer.ts';
 import { isPayableOnPage } from './read-invoice-page.ts';
@@ -52,7 +53,7 @@ export const noticeMail: MailKind = {
     const to = await emailOf(context, scope, subscription.customerId);
     if (to === undefined) return dropped('no_address');
     const content = {
-      merchantName: settings?.merchantName ?? (await nameOnReceipts(database, scope, subscription.id)) ?? null,
+      merchantName: settings?.merchantName ?? (await nameOfShop(database, scope, subscription)) ?? null,
       ...{ pageUrl, testMode: scope.testMode, reason },
       dueCents: amountsLeft(invoice, charges).leftCents,
       next: afterFailure(subscription, invoice, await findDunning(database, scope)),
@@ -64,6 +65,11 @@ export const noticeMail: MailKind = {
 /** A mail that is not sent any more. */
 export function dropped(code: string): Withheld {
   return { kind: 'dropped', code };
+}
+
+// What the gateway has told, else what the receipts of the subscription call it, which may be from before a change.
+async function nameOfShop(db: Db, scope: Scope, { id }: Subscription): Promise<string | undefined> {
+  return (await findShopName(db, scope)) ?? (await nameOnReceipts(db, scope, id));
 }
 
 async function findOwed(

@@ -1,5 +1,5 @@
 import { Failure } from '@eligo/failures';
-import { pageOf } from '@eligo/postgres';
+import { pageOf, withTx } from '@eligo/postgres';
 import { BillingService } from '@eligo/proto/billing/v1/billing';
 import { type Call, type Handlers, implement } from '@eligo/rpc';
 import { centsFromInt64 } from '@eligo/values';
@@ -12,7 +12,7 @@ import { invoiceMessage, subscriptionMessage, testClockMessage } from '../messag
 import { findInvoice, findInvoices, listInvoices } from '../store/invoices.ts';
 import { findSubscription, findSubscriptions, listSubscriptions } from '../store/subscriptions.ts';
 import { findTestClock, listTestClocks } from '../store/test-clocks.ts';
-import { accountFeatureHandlers } from './account-features.ts';
+import { accountFactHandlers } from './account-facts.ts';
 import { invoicePageHandlers } from './invoice-page.ts';
 import { invoiceStatementHandlers } from './invoice-statement.ts';
 import { receiptHandlers } from './receipts.ts';
@@ -30,7 +30,7 @@ export function billingHandlers(context: Context): Handlers {
       ...invoicePageHandlers(context),
       ...invoiceStatementHandlers(context),
       ...subscriptionWriteHandlers(context),
-      ...accountFeatureHandlers(context),
+      ...accountFactHandlers(context),
       async getSubscription({ id }, { scope }) {
         const subscription = await findSubscription(database, scope, id);
         if (subscription === undefined) throw new Failure('subscription_not_found');

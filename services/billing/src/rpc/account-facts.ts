@@ -3,14 +3,19 @@ import type { BillingService } from '@eligo/proto/billing/v1/billing';
 import type { Implementation } from '@eligo/rpc';
 import type { Context } from '../context.ts';
 import { saveAccountFeatures } from '../store/account-features.ts';
+import { recordShopName } from '../store/shop-names.ts';
 
 /** What the gateway tells of an account. */
-export function accountFeatureHandlers({
+export function accountFactHandlers({
   database,
-}: Pick<Context, 'database'>): Pick<Implementation<typeof BillingService>, 'recordAccountFeatures'> {
+}: Pick<Context, 'database'>): Pick<Implementation<typeof BillingService>, 'recordAccountFeatures' | 'recordShopName'> {
   return {
     async recordAccountFeatures({ features, version }, { scope }) {
       await withTx(database, scope, (tx) => saveAccountFeatures(tx, scope, { features, version }));
+      return {};
+    },
+    async recordShopName({ name, version }, { scope }) {
+      await withTx(database, scope, (tx) => recordShopName(tx, scope, { name, version }));
       return {};
     },
   };
