@@ -776,6 +776,7 @@ create table payment_intents (
   renewals smallint default 0 not null,
   keeps_card boolean default false not null,
   captured_elsewhere_cents bigint,
+  lapse_announced_at timestamp(3) with time zone,
   constraint payment_intents_pkey PRIMARY KEY (account_id, test_mode, id)
 );
 alter table payment_intents enable row level security;
@@ -795,7 +796,6 @@ CREATE TRIGGER guard_payment_intent BEFORE INSERT OR UPDATE ON checkout.payment_
 CREATE TRIGGER guard_processor_account BEFORE INSERT OR UPDATE OF processor, processor_account ON checkout.payment_intents FOR EACH ROW EXECUTE FUNCTION guard_processor_account();
 CREATE TRIGGER refuse_capture_before BEFORE UPDATE OF capture_before ON checkout.payment_intents FOR EACH ROW WHEN (((new.capture_before IS NOT NULL) AND (new.capture_method <> 'manual'::text))) EXECUTE FUNCTION refuse_capture_before();
 CREATE TRIGGER refuse_disputed_refund BEFORE UPDATE ON checkout.payment_intents FOR EACH ROW WHEN (((new.amount_refunded_cents > old.amount_refunded_cents) AND ((new.amount_refunded_cents + new.amount_disputed_cents) > new.amount_received_cents))) EXECUTE FUNCTION refuse_disputed_refund();
-  lapse_announced_at timestamp(3) with time zone,
 grant delete, insert, select, update on payment_intents to eligo_checkout;
 grant select on payment_intents to eligo_finder;
 

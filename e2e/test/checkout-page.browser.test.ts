@@ -1,11 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { type Constellation, startConstellation } from '@eligo/testkit';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { stopWithBooks } from '../src/books.ts';
+import { formsOf, hasForm, logsOf, placesWith } from '../src/browser/card-canaries.ts';
 import { type CheckoutTab, desktop, numbers, openCheckoutTab, openTabIn, phone } from '../src/browser/checkout-tab.ts';
 import { launchChromium } from '../src/browser/chromium.ts';
 import { type Json, record, text } from '../src/records.ts';
@@ -14,12 +13,14 @@ import { make, openShop, type Shop } from '../src/shop.ts';
 import { backButtonTests } from './back-button.ts';
 import { bankPageTests } from './bank-page.ts';
 import { cardFieldsPageTests } from './card-fields-page.ts';
+import { emailPageTests } from './email-page.ts';
 import { endedPageTests } from './ended-page.ts';
 import { invoicePageTests } from './invoice-page.ts';
 import { letterPageTests } from './letter-page.ts';
 import { livePageTests } from './live-page.ts';
 import { lostAnswerTests } from './lost-answers.ts';
 import { pageSpeedTests } from './page-speed.ts';
+import { pageStateTests } from './page-states.ts';
 import { promoCodePageTests } from './promo-code-page.ts';
 import { savedCardPageTests } from './saved-card-page.ts';
 import { shortCardPageTests } from './short-card-page.ts';
@@ -117,14 +118,35 @@ describe('the checkout page', () => {
     expect(await chargesOf(id)).toEqual([5_885, 5_888]);
     expect(sent.some((text) => text.includes('/pay '))).toBe(true);
     // The search finds what is there: in columns, in the bytes of events, in logs.
-    expect(await tablesWith(id)).toEqual(expect.arrayContaining(['checkout.sessions', 'checkout.outbox']));
-    expect(logs().join('')).toContain('"service":"sandbox"');
-    for (const number of [numbers.hsa, numbers.credit].map((one) => one.replaceAll(' ', ''))) {
-      expect(sent.filter((text) => text.replaceAll(/[\s-]/g, '').includes(number))).toEqual([]);
-      expect(await tablesWith(number)).toEqual([]);
-      expect(logs().filter((text) => text.includes(number))).toEqual([]);
+    const found = await placesWith(eligo, [id]);
+    expect(found).toEqual(expect.arrayContaining(['checkout.sessions', 'checkout.outbox']));
+    expect(logsOf(eligo).join('')).toContain('"service":"sandbox"');
+    for (const forms of [numbers.hsa, numbers.credit].map(formsOf)) {
+      expect(sent.filter((text) => hasForm(text, forms))).toEqual([]);
+      expect(await placesWith(eligo, forms)).toEqual([]);
     }
     await tab.close();
+  });
+
+  it('would find a card number with spaces, with dashes, encoded for a URL, and as bytes', async () => {
+    const { admin } = eligo.database;
+    await admin('create table public.canaries (text text, bytes bytea)');
+    const forms = formsOf(numbers.credit);
+    for (const text of [
+      '4242 4242 4242 4242',
+      '4242-4242-4242-4242',
+      '4242%204242%204242%204242',
+      '4242+4242+4242+4242',
+    ]) {
+      for (const written of [text, `card=${text}&cvc=123`.toUpperCase()]) {
+        await admin('truncate public.canaries');
+        await admin('insert into public.canaries (text) values ($1)', [written]);
+        expect(await placesWith(eligo, forms)).toEqual(['public.canaries']);
+        await admin('update public.canaries set text = null, bytes = $1', [Buffer.from(written)]);
+        expect(await placesWith(eligo, forms)).toEqual(['public.canaries']);
+      }
+    }
+    await admin('drop table public.canaries');
   });
 
   it('holds a health card alone and takes the second card in the next step, also after a reload [D13.4]', async () => {
@@ -294,6 +316,8 @@ shortCardPageTests(() => ({ eligo, browser, newSession, chargesOf }));
 bankPageTests(() => ({ browser, newSession, stateOf, chargesOf }));
 cardFieldsPageTests(() => ({ browser, newSession }));
 endedPageTests(() => ({ eligo, browser, shop, newSession }));
+emailPageTests(() => ({ eligo, browser }));
+pageStateTests(() => ({ browser, newSession }));
 backButtonTests(() => ({
   ...{ eligo, browser, shoppersBrowser, shopUrl, newSession, eligibleOnly, stateOf, chargesOf },
 }));
@@ -303,32 +327,4 @@ livePageTests(() => ({ eligo, browser, shopUrl }));
 lostAnswerTests(() => ({ eligo, browser, shopUrl, newSession, eligibleOnly, chargesOf }));
 pageSpeedTests(() => ({ shoppersBrowser, newSession }));
 promoCodePageTests(() => ({ eligo, browser, newSession, stateOf, chargesOf }));
-savedCardPageTests(() => ({ eligo, browser, shop, newSession, stateOf, chargesOf, placesOf }));
-
-/** The tables and logs that have a text. */
-async function placesOf(needle: string): Promise<string[]> {
-  return [...(await tablesWith(needle)), ...(logs().some((text) => text.includes(needle)) ? ['logs'] : [])];
-}
-
-// Every column of every schema, as text or as bytes: the events of the streams stand in the outboxes.
-async function tablesWith(needle: string): Promise<string[]> {
-  const tables = await eligo.database.admin<{ name: string }>(
-    `select format('%I.%I', schemaname, tablename) as name from pg_tables
-     where schemaname not in ('pg_catalog', 'information_schema')`,
-  );
-  const found = await Promise.all(
-    tables.map(async ({ name }) => {
-      const rows = await eligo.database.admin(
-        `select from ${name} t cross join replace(replace(t::text, ' ', ''), '-', '') as whole
-         where position($1 in whole) > 0 or position(encode($1::bytea, 'hex') in whole) > 0 limit 1`,
-        [needle],
-      );
-      return rows.length > 0 ? [name] : [];
-    }),
-  );
-  return found.flat();
-}
-
-function logs(): string[] {
-  return readdirSync(eligo.home.logs).map((name) => readFileSync(join(eligo.home.logs, name), 'utf8'));
-}
+savedCardPageTests(() => ({ eligo, browser, shop, newSession, stateOf, chargesOf }));
