@@ -1,5 +1,5 @@
 import { Failure } from '@eligo/failures';
-import { pageOf, withTx } from '@eligo/postgres';
+import { pageOf } from '@eligo/postgres';
 import { BillingService } from '@eligo/proto/billing/v1/billing';
 import { type Call, type Handlers, implement } from '@eligo/rpc';
 import { centsFromInt64 } from '@eligo/values';
