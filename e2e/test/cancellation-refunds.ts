@@ -73,14 +73,14 @@ export function cancellationRefundTests(stack: () => Stack): void {
   };
   /** The payments of the latest invoice, the health card's first. */
   const intentsOf = async (sold: Sold) => {
-    const rows = await stack().eligo.database.admin<{ id: string }>(
-      `select i.id from checkout.payment_intents i join billing.invoices v on v.id = $1
+    const latest = text(await sold.invoice(), 'invoice_id');
+    return stack().eligo.database.admin<{ id: string; left: number }>(
+      `select i.id, (i.amount_received_cents - i.amount_refunded_cents)::int as left from checkout.payment_intents i join billing.invoices v on v.id = $1
         where (v.checkout_session_id is not null and i.session_id = v.checkout_session_id)
            or exists (select from billing.invoice_charges c where c.invoice_id = v.id and c.status = 'succeeded' and c.payment_intent_id = i.id)
-        order by i.amount_received_cents desc`,
-      [text(await sold.invoice(), 'invoice_id')],
+        order by i.leg = 'health' desc`,
+      [latest],
     );
-    return rows.map(({ id }) => id);
   };
   /** The events of a subscription, and of the refunds that its cancellation made. */
   const toldOf = async ({ id }: Sold, type: string) => {
@@ -110,8 +110,6 @@ export function cancellationRefundTests(stack: () => Stack): void {
         expect(canceled.status).toBe(200);
         expect(record(canceled.body, 'subscription')).toMatchObject({ status: 'canceled', canceled_at: iso(at) });
         expect(await refundedOf(sold, totalCents)).toEqual(parts);
-        const ids = await intentsOf(sold);
-        expect(ids).toHaveLength(2);
         // The processor has one refund for each card, under a key of its own.
         const charges = await chargesOf(sold);
         const atProcessor = records(await eligo.sandbox('GET', '/sandbox/refunds'), 'data');
@@ -124,15 +122,16 @@ export function cancellationRefundTests(stack: () => Stack): void {
         expect(await sold.cancel({ refund, ...amount })).toMatchObject({
           ...{ status: 409, body: { code: 'subscription_not_cancelable' } },
         });
-        const ofIntent = async (id: string) =>
+        const intents = await intentsOf(sold);
+        expect(intents.map(({ left }) => left)).toEqual([healthCents - (parts[0] ?? 0), otherCents - (parts[1] ?? 0)]);
+        const ofIntent = async ({ id }: { id: string }) =>
           records(await api.ok('GET', `/v1/refunds?payment_intent=${id}`), 'refunds');
         const isSettled = async () =>
-          (await Promise.all(ids.map(ofIntent))).flat().every((one) => one.status === 'succeeded');
+          (await Promise.all(intents.map(ofIntent))).flat().every((one) => one.status === 'succeeded');
         await waitUntil(isSettled, { withinMs: 20_000, what: 'refunds that succeeded' });
-        for (const [place, { amount: charged }] of charges.entries()) {
-          const beyond = {
-            refund: { payment_intent_id: ids[place], amount: Number(charged) - (parts[place] ?? 0) + 1 },
-          };
+        for (const { id, left } of intents) {
+          // A cent more is taken for the rounding of a client that divides the cart by itself (decisions 14.160).
+          const beyond = { refund: { payment_intent_id: id, amount: left + 2 } };
           expect(await api.post('/v1/refunds', beyond)).toMatchObject({
             ...{ status: 422, body: { code: 'refund_amount_exceeds_remaining' } },
           });
@@ -174,15 +173,15 @@ export function cancellationRefundTests(stack: () => Stack): void {
       const { api } = stack();
       const sold = await sell();
       await sold.advance('2030-05-02T00:00:00Z');
-      const [, credit = ''] = await intentsOf(sold);
-      await api.ok('POST', '/v1/refunds', { body: { refund: { payment_intent_id: credit, amount: 100 } } });
-      for (const [fields, code] of [
+      const [, credit] = await intentsOf(sold);
+      await api.ok('POST', '/v1/refunds', { body: { refund: { payment_intent_id: credit?.id, amount: 100 } } });
+      for (const [fields, type] of [
         [{ refund: 'custom', refund_amount: 2_501 }, 'refund_amount_exceeds_remaining'],
         [{ refund: 'custom', refund_amount: 0 }, 'refund_amount_invalid'],
         [{ refund: 'custom' }, 'refund_amount_invalid'],
-        [{ refund: 'full', cancel_at_period_end: true }, 'validation_error'],
+        [{ refund: 'full', cancel_at_period_end: true }, 'value_error'],
       ] as const) {
-        expect(await sold.cancel(fields), code).toMatchObject({ status: 422, body: { code } });
+        expect(await sold.cancel(fields)).toMatchObject({ status: 422, body: { detail: [{ type }] } });
       }
       expect(record(await api.ok('GET', `/v1/subscriptions/${sold.id}`), 'subscription').status).toBe('active');
       expect(await refundedOf(sold, 100)).toEqual([0, 100]);

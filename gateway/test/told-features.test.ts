@@ -50,7 +50,7 @@ test('tells billing what an account can do in both modes, each change until it i
   await expect(run()).rejects.toThrow('billing is away');
   told.splice(0);
   meanwhile = async () => undefined;
-  expect(await run()).toEqual(inBothModes(['receipts', 'food_eligibility']));
+  expect(await run()).toEqual(inBothModes(['food_eligibility', 'receipts']));
   // A change while the call is under way stays in the queue.
   await updateAccount(database, id, { removeFeatures: ['receipts'] });
   meanwhile = async () => {

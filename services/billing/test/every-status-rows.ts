@@ -39,6 +39,7 @@ const rowsOfCalls: Readonly<Record<string, Rows>> = {
   CreateTestClock: clocks,
   AdvanceTestClock: clocks,
   DeleteTestClock: clocks,
+  RecordAccountFeatures: noSubscription,
 };
 
 // What events and time do.

@@ -71,7 +71,7 @@ describe('a card that is given while the last charge before an end is under way'
     expect(on.peers.takenOf(invoiceId)).toBe(0);
   });
 
-  it('is not waited for where none was given, nor where the card was given before: the subscription ends with the last decline [D14.91]', async () => {
+  it('is not waited for where none was given: the subscription ends with the last decline [D14.91]', async () => {
     const { subscriptionId: id } = await lastTry();
     await runAt('2026-05-08T00:00:05.000Z');
     expect((await read(id)).subscription.status).toBe('canceled');
