@@ -24,7 +24,7 @@ function describeShortly(): void {
     it('an account keeps half of its process beside one with 60 pages in use and one with 1,000 endpoints [D14.370] [D14.371]', async () => {
       const found = await measureNeighbors(eligo, {
         ...{ victim: 'same rank', perSecond: 100, kinds: ['pages', 'endpoints'] },
-        ...{ rounds: 1, aloneMs: 800, attackedMs: 1_200 },
+        ...{ rounds: 1, aloneMs: 600, attackedMs: 1_000 },
       });
       expect(found).toHaveLength(3);
       expect(found.filter(({ keptShare, keptOfProcessor = 0 }) => Math.max(keptShare, keptOfProcessor) < 0.5)).toEqual(

@@ -130,9 +130,9 @@ async function measured(eligo: Constellation, work: () => Promise<number[]>): Pr
   const after = await processorTimes(eligo);
   return {
     ...{ times, ms },
-    processMs: difference(after.process, before.process),
-    postgresMs: difference(after.postgres, before.postgres),
-    waitedMs: difference(after.waited, before.waited),
+    processMs: spentMs(before.process, after.process),
+    postgresMs: spentMs(before.postgres, after.postgres),
+    waitedMs: spentMs(before.waited, after.waited),
   };
 }
 
@@ -144,21 +144,24 @@ async function processorTimes(eligo: Constellation) {
   const backends = await eligo.database.admin<{ pid: number }>(
     "select pid from pg_stat_activity where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()",
   );
-  return { process: sumOfMs(stack), postgres: sumOfMs(backends), waited: sumOfMs(stack, processorWaitMsOf) };
+  return { process: msOf(stack), postgres: msOf(backends), waited: msOf(stack, processorWaitMsOf) };
 }
 
-function sumOfMs(processes: readonly { pid: number }[], msOf = processorMsOf): number | undefined {
+/** Milliseconds of each process. */
+type Times = ReadonlyMap<number, number | undefined>;
+
+function msOf(processes: readonly { pid: number }[], read = processorMsOf): Times {
+  return new Map(processes.map(({ pid }) => [pid, read(pid)]));
+}
+
+/** Of all processes that there are afterwards: a connection that was closed meanwhile takes what it spent with it. */
+function spentMs(before: Times, after: Times): number | undefined {
   let sum: number | undefined;
-  for (const { pid } of processes) {
-    const ms = msOf(pid);
+  for (const [pid, ms] of after) {
     if (ms === undefined) return undefined;
-    sum = (sum ?? 0) + ms;
+    sum = (sum ?? 0) + Math.max(0, ms - (before.get(pid) ?? 0));
   }
   return sum;
-}
-
-function difference(after: number | undefined, before: number | undefined): number | undefined {
-  return after === undefined || before === undefined ? undefined : after - before;
 }
 
 function sumOf(periods: readonly Period[]): Period {

@@ -13,11 +13,11 @@ const sessionsOnPages = 60;
  */
 export async function pageAttackers({ eligo, unlimited }: AttackingAccount): Promise<Attacker[]> {
   const shop = await openShop(unlimited);
-  const pages: Page[] = [];
-  for (let at = 0; at < sessionsOnPages; at++) {
+  const newPage = async (_: unknown, at: number): Promise<Page> => {
     const made = await newSession(unlimited, shop, { line_items: [{ price: shop.otherPriceId, quantity: 1 }] });
-    pages.push({ path: new URL(text(made, 'redirect_url')).pathname, address: `127.0.1.${at + 1}` });
-  }
+    return { path: new URL(text(made, 'redirect_url')).pathname, address: `127.0.1.${at + 1}` };
+  };
+  const pages = await Promise.all(Array.from({ length: sessionsOnPages }, newPage));
   const pageOf = (count: number) => pages[count % pages.length] as Page;
   const typed = await typedCard(eligo, pageOf(0));
   return [
