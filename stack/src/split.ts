@@ -1,5 +1,6 @@
 import { gatewayHost, gatewayUrl } from '@eligo/gateway/address';
 import { programFile } from '@eligo/processes/programs';
+import { beginsWhenTold } from '@eligo/service/begins-when-told';
 import { type Child, lastLogLines, startChild } from './children/child.ts';
 import { type Supervised, supervise } from './children/supervise.ts';
 import { serviceNames } from './components.ts';
@@ -15,12 +16,13 @@ export interface PlacedReplica extends Replica {
 }
 
 /**
- * Starts each component, and each of its replicas, in a process of its own, all at once, and starts again whichever dies. Resolves when all are ready and the gateways reach every
- * service.
+ * Starts each component, and each of its replicas, in a process of its own, all at once, and starts again whichever dies. They load their code and begin once the database is
+ * `prepared`. Resolves when all are ready and the gateways reach every service.
  */
 export async function startSplit(options: {
   home: Home;
   replicas: readonly PlacedReplica[];
+  prepared: Promise<unknown>;
   onTrouble: (text: string) => void;
   onRestarted: (child: Child) => void;
   longestRestartDelayMs?: number | undefined;
@@ -29,7 +31,7 @@ export async function startSplit(options: {
 }): Promise<void> {
   const gateways: { readonly replica: PlacedReplica; readonly process: Supervised }[] = [];
   const started = options.replicas.map(async (replica) => {
-    const process = await supervise(startOnceArmed(options.home, replica), options);
+    const process = await supervise(startOnceArmed(options.home, replica, options.prepared), options);
     if (replica.component === 'gateway') gateways.push({ replica, process });
     options.onStarted(replica, process);
   });
@@ -42,27 +44,36 @@ export async function startSplit(options: {
 }
 
 // A failpoint armed by the environment would kill each successor as well.
-function startOnceArmed(home: Home, replica: PlacedReplica): () => Promise<Child> {
+function startOnceArmed(home: Home, replica: PlacedReplica, prepared: Promise<unknown>): () => Promise<Child> {
   let isFirst = true;
   return async () => {
     const { ELIGO_FAILPOINT, ...unarmed } = replica.variables;
     const variables = isFirst ? replica.variables : unarmed;
     isFirst = false;
-    return await startReplica(home, { ...replica, variables });
+    return await startReplica(home, { ...replica, variables }, prepared);
   };
 }
 
-async function startReplica(home: Home, { component, name, variables }: PlacedReplica): Promise<Child> {
+async function startReplica(
+  home: Home,
+  { component, name, variables }: PlacedReplica,
+  prepared: Promise<unknown>,
+): Promise<Child> {
   const logPath = logFile(home, name);
   const child = await startChild({
     name,
     command: process.execPath,
-    args: nodeChildArguments(programFile(repositoryRoot, component)),
+    args: [...nodeChildArguments(programFile(repositoryRoot, component)), beginsWhenTold],
     environment: { ...variables },
     logPath,
     runFolder: home.run,
     channel: true,
   });
+  await prepared.catch(async (error: unknown) => {
+    await child.stop(0);
+    throw error;
+  });
+  child.tell('begin');
   const lastWords = () => lastLogLines(logPath);
   await becameHealthy(child, readyUrl(variables), lastWords);
   // The gateway opens its public port last.

@@ -114,19 +114,36 @@ async function bringUp(home: Home, options: StackOptions, processes: Processes):
   // Loading the components' code takes as long as starting the servers: both at once.
   const [servers, prepare] = await Promise.all([startServers(context), loadPreparation(options, processes)]);
   signal.throwIfAborted();
-  const demo = await prepare({
+  const prepared = prepare({
     home: home.root,
     database: servers.toPrepare,
     gatewayDatabaseUrl: servers.databases.gateway,
     demoFeatures: options.demoFeatures ?? [],
+  }).then((demo) => {
+    signal.throwIfAborted();
+    return demo;
   });
-  signal.throwIfAborted();
+  // Awaited below, perhaps after something else has failed.
+  prepared.catch(() => undefined);
 
   const replicas = await assignPlaces(home, servers, secrets, environment, options);
   const urls = replicas.flatMap(({ component, variables }) =>
     component === 'gateway' ? [gatewayUrl(gatewayHost(environment), variables.PORT ?? '')] : [],
   );
-  const stackFile = () => writeStackFile(home, { ...parts, processes: processes.list() });
+  let stackFile: () => void = () => undefined;
+  // They load their code while the database is prepared.
+  if (options.split) {
+    await startSplit({
+      home,
+      replicas,
+      prepared,
+      onTrouble,
+      onRestarted: () => stackFile(),
+      longestRestartDelayMs: options.longestRestartDelayMs,
+      onStarted: ({ component, variables }, process) =>
+        processes.add(process, adminUrl(variables), component === 'gateway' ? 'gateways' : 'services'),
+    });
+  }
   const parts = {
     url,
     urls,
@@ -135,20 +152,11 @@ async function bringUp(home: Home, options: StackOptions, processes: Processes):
     installation: servers.installation,
     nats: servers.nats,
     mailFolder: variablesOf(replicas, 'billing').ELIGO_MAIL_FOLDER ?? '',
-    demo,
+    demo: await prepared,
   };
+  stackFile = () => writeStackFile(home, { ...parts, processes: processes.list() });
   servers.onRestarted(stackFile);
-  if (options.split) {
-    await startSplit({
-      home,
-      replicas,
-      onTrouble,
-      onRestarted: stackFile,
-      longestRestartDelayMs: options.longestRestartDelayMs,
-      onStarted: ({ component, variables }, process) =>
-        processes.add(process, adminUrl(variables), component === 'gateway' ? 'gateways' : 'services'),
-    });
-  } else {
+  if (!options.split) {
     const log = openLogFile(logFile(home, 'eligo'));
     processes.addWork(async () => log.close());
     const { startAllInOne } = await import('./all-in-one.ts');

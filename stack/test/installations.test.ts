@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '@eligo/ports';
@@ -50,9 +50,13 @@ it('two homes on one Postgres server run side by side, and a third is refused th
   expect(first.installation).not.toBe(second.installation);
   expect([await answers(first), await answers(second)]).toEqual([200, 200]);
 
-  await expect(start('third', databases[0])).rejects.toThrow(
+  // Its components' processes wait for the database by then, and go.
+  await expect(start('third', databases[0], true)).rejects.toThrow(
     /This database belongs to another Eligo installation: its role eligo_\w+_owner has a different password\. .* Nothing was changed\./,
   );
+  const { run, logs } = homeAt(join(folder, 'third'));
+  expect(readdirSync(logs)).toContain('checkout.log');
+  expect(readdirSync(run).filter((name) => name.endsWith('.json'))).toEqual([]);
   expect(await answers(first)).toBe(200);
 
   // Stopped and started again, a home goes on with its roles.
@@ -89,14 +93,13 @@ it('everything in the database of an installation with a name belongs to its own
   expect(rows.map(({ role }) => role)).toEqual(parts.map((part) => `eligo_${installation}_${part}`));
 });
 
-async function start(name: string, database: string): Promise<Stack> {
+async function start(name: string, database: string, split = false): Promise<Stack> {
   const home = join(folder, name);
   homes.add(home);
   const file = join(folder, `url-of-${name}`);
   writeFileSync(file, urlOf(database), { mode: 0o600 });
   const stack = await startStack({
-    home,
-    port: await freePort(),
+    ...{ home, split, port: await freePort() },
     environment: {
       ...{ ...process.env, ELIGO_ENV: 'test', LOG_LEVEL: 'warn' },
       // By a file, as secrets are mounted.

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { within } from '@eligo/values';
+import { beginsWhenTold } from './begins-when-told.ts';
 import { collectStartGarbage } from './collect-start-garbage.ts';
 import { EnvironmentProblems } from './environment.ts';
 import type { Logger } from './logger.ts';
@@ -47,6 +49,7 @@ export async function runProcess(
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
   try {
+    await toldToBegin();
     const started = await start(fatal);
     running = { stop: () => started.stop() };
     collectStartGarbage();
@@ -56,4 +59,13 @@ export async function runProcess(
     process.stderr.write(`${error.message}\n`);
     process.exit(1);
   }
+}
+
+// The parent prepares the database while this process loads its code.
+async function toldToBegin(): Promise<void> {
+  if (!process.argv.includes(beginsWhenTold)) return;
+  // Nothing else keeps the process until then. Without its parent it stops.
+  process.channel?.ref();
+  await once(process, 'message');
+  process.channel?.unref();
 }

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { open } from 'node:fs/promises';
 import { afterEach, expect, test } from 'vitest';
+import { beginsWhenTold } from '../src/begins-when-told.ts';
 import { catalogEnvironment, serviceDatabase } from './support.ts';
 
 const children: ChildProcess[] = [];
@@ -33,6 +34,17 @@ test.each(['throw', 'reject', 'refuse'])('an error that nobody caught (%s) is lo
   expect(main.output()).toContain('"level":"fatal"');
   expect(main.output()).toContain('Terminated by an uncaught error');
   expect(main.output()).not.toContain('Margarethe');
+});
+
+test('a process that begins when its parent says so has its code loaded until then, and can be stopped', async () => {
+  const [told, stopped] = [run('plain', {}, beginsWhenTold), run('plain', {}, beginsWhenTold)];
+  await stopped.saw('Loaded');
+  stopped.child.kill('SIGTERM');
+  expect(await stopped.exit).toEqual({ code: 0, signal: null });
+  expect(stopped.output()).not.toContain('Started');
+  await told.saw('Loaded');
+  told.child.send('begin');
+  await told.saw('Started');
 });
 
 test('a failpoint kills the process at its pass, without a word', async () => {
@@ -72,14 +84,17 @@ test('a process goes on when the disk of its log is full [D14.137]', async () =>
   await full.close();
 });
 
-function run(what: string, environment: Readonly<Record<string, string | undefined>> = {}) {
+function run(what: string, environment: Readonly<Record<string, string | undefined>> = {}, ...args: string[]) {
   const file = new URL('./main-process.ts', import.meta.url).pathname;
-  const child = spawn(process.execPath, [file, what], { env: { PATH: process.env.PATH, ...environment } });
+  const child = spawn(process.execPath, [file, what, ...args], {
+    env: { PATH: process.env.PATH, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
   children.push(child);
   let output = '';
   const changed = new EventTarget();
   for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk) => {
+    stream?.on('data', (chunk) => {
       output += String(chunk);
       changed.dispatchEvent(new Event('change'));
     });

@@ -22,6 +22,7 @@ if (what === 'service') {
     return { stop: async () => undefined };
   });
 } else {
+  process.stdout.write('Loaded\n');
   await runProcess(logger, async () => {
     if (what === 'refuse') throw new Error('cannot start');
     process.stdout.write('Started\n');

@@ -25,6 +25,8 @@ export interface Child {
   /** Resolves with "exit code 1" or a signal's name when the process has ended, for whatever reason. */
   readonly ended: Promise<string>;
   readonly hasEnded: () => boolean;
+  /** Sends a message to a Node child over its channel; one that has ended hears nothing. */
+  tell(message: string): void;
   /** Messages that a Node child sent over its channel. */
   onMessage(listener: (message: unknown) => void): void;
   /** Asks it to stop, and makes it after `graceMs`. */
@@ -89,6 +91,9 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     pid,
     ended,
     hasEnded: () => over,
+    tell: (message) => {
+      if (child.connected) child.send(message, () => undefined);
+    },
     onMessage: (listener) => {
       child.on('message', listener);
       child.channel?.unref();
