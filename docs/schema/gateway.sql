@@ -44,8 +44,10 @@ CREATE TRIGGER guard_members BEFORE INSERT ON gateway.accounts FOR EACH ROW WHEN
 CREATE TRIGGER guard_moving_members BEFORE UPDATE OF organization_id ON gateway.accounts FOR EACH ROW WHEN (((new.organization_id IS NOT NULL) AND (new.organization_id IS DISTINCT FROM old.organization_id))) EXECUTE FUNCTION guard_members();
 CREATE TRIGGER member_made AFTER INSERT ON gateway.accounts FOR EACH ROW WHEN ((new.organization_id IS NOT NULL)) EXECUTE FUNCTION notify_keys();
 CREATE TRIGGER queue_changed_features AFTER UPDATE ON gateway.accounts FOR EACH ROW WHEN ((old.features IS DISTINCT FROM new.features)) EXECUTE FUNCTION queue_features();
+CREATE TRIGGER queue_changed_shop_name AFTER UPDATE ON gateway.accounts FOR EACH ROW WHEN ((COALESCE(old.display_name, old.name) IS DISTINCT FROM COALESCE(new.display_name, new.name))) EXECUTE FUNCTION queue_shop_name();
 CREATE TRIGGER queue_changed_statement AFTER UPDATE ON gateway.accounts FOR EACH ROW WHEN ((old.substantiation IS DISTINCT FROM new.substantiation)) EXECUTE FUNCTION queue_statement();
 CREATE TRIGGER queue_new_features AFTER INSERT ON gateway.accounts FOR EACH ROW EXECUTE FUNCTION queue_features();
+CREATE TRIGGER queue_new_shop_name AFTER INSERT ON gateway.accounts FOR EACH ROW EXECUTE FUNCTION queue_shop_name();
 CREATE TRIGGER queue_new_statement AFTER INSERT ON gateway.accounts FOR EACH ROW EXECUTE FUNCTION queue_statement();
 grant insert, select, update on accounts to eligo_gateway;
 
@@ -321,6 +323,15 @@ create table outbox_stream (
 );
 grant delete, insert, select, update on outbox_stream to eligo_gateway;
 
+create table shop_names_to_tell (
+  account_id text collate "C" not null,
+  name text not null,
+  version bigint not null,
+  constraint shop_names_to_tell_pkey PRIMARY KEY (account_id),
+  constraint shop_names_to_tell_version_key UNIQUE (version)
+);
+grant delete, insert, select on shop_names_to_tell to eligo_gateway;
+
 create table statements_to_tell (
   account_id text collate "C" not null,
   substantiation text,
@@ -577,6 +588,19 @@ begin
 end $function$;
 alter function queue_features() owner to eligo_owner;
 grant execute on function queue_features() to eligo_gateway;
+
+CREATE OR REPLACE FUNCTION gateway.queue_shop_name()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  delete from gateway.shop_names_to_tell where account_id = new.account_id;
+  insert into gateway.shop_names_to_tell (account_id, name) values (new.account_id, coalesce(new.display_name, new.name));
+  perform pg_notify('eligo_gateway_statements', '');
+  return null;
+end $function$;
+alter function queue_shop_name() owner to eligo_owner;
+grant execute on function queue_shop_name() to eligo_gateway;
 
 CREATE OR REPLACE FUNCTION gateway.queue_statement()
  RETURNS trigger
