@@ -19,7 +19,7 @@ export interface Receiver {
   /** Those of a type, oldest first. */
   ofType(type: string): Received[];
   /** Waits for the first delivery of a type that matches. */
-  next(type: string, matches?: (body: Json) => boolean, withinMs?: number): Promise<Received>;
+  next(type: string, matches?: (body: Json) => boolean): Promise<Received>;
   close(): Promise<void>;
 }
 
@@ -43,8 +43,8 @@ export async function startReceiver(): Promise<Receiver> {
     url: `http://127.0.0.1:${port}/hook`,
     received,
     ofType,
-    next: (type, matches = () => true, withinMs = 45_000) =>
-      waitUntil(() => ofType(type).find((one) => matches(one.body)), { withinMs, what: `the event ${type}` }),
+    next: (type, matches = () => true) =>
+      waitUntil(() => ofType(type).find((one) => matches(one.body)), { withinMs: 45_000, what: `the event ${type}` }),
     async close() {
       server.closeAllConnections();
       server.close();
