@@ -40,6 +40,7 @@ const rowsOfCalls: Readonly<Record<string, Rows>> = {
   AdvanceTestClock: clocks,
   DeleteTestClock: clocks,
   RecordAccountFeatures: noSubscription,
+  RecordShopName: noSubscription,
 };
 
 // What events and time do.
