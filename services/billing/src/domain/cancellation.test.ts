@@ -135,15 +135,20 @@ describe('canceling a subscription', () => {
   });
 
   it.each([
-    [3_001, 0],
-    [1_001, 2_000],
-    [1, 3_100],
-  ])('refuses a custom refund of %i of 30.00 of which %i are taken back [SUB-6, D14.330]', (amount, takenBack) => {
-    const custom = { refund: 'custom', refundAmountCents: cents(amount) } as const;
-    expect(() => cancel(custom, start, { takenBackCents: cents(takenBack) })).toThrow(
-      expect.objectContaining({ violations: [expect.objectContaining({ type: 'refund_amount_exceeds_remaining' })] }),
-    );
-  });
+    [3_001, 0, 'Send at most 3000. That is what remains of the amount paid on the latest invoice.'],
+    [1_001, 2_000, 'Send at most 1000. That is what remains of the amount paid on the latest invoice.'],
+    [1, 3_100, 'Nothing remains of the amount paid on the latest invoice. Leave refund out, or send none.'],
+  ])(
+    'refuses a custom refund of %i of 30.00 of which %i are taken back, and says what can be sent [SUB-6, D14.330]',
+    (amount, takenBack, msg) => {
+      const custom = { refund: 'custom', refundAmountCents: cents(amount) } as const;
+      expect(() => cancel(custom, start, { takenBackCents: cents(takenBack) })).toThrow(
+        expect.objectContaining({
+          violations: [expect.objectContaining({ type: 'refund_amount_exceeds_remaining', msg })],
+        }),
+      );
+    },
+  );
 
   it('refunds a custom amount of all that is left of the payment', () => {
     const custom = { refund: 'custom', refundAmountCents: cents(1_000) } as const;

@@ -100,7 +100,9 @@ function refundOf(
         throw Failure.invalid(
           ['body', 'subscription', 'refund_amount'],
           'refund_amount_exceeds_remaining',
-          `Send at most ${leftCents}. That is what remains of the amount paid on the latest invoice.`,
+          leftCents === 0
+            ? 'Nothing remains of the amount paid on the latest invoice. Leave refund out, or send none.'
+            : `Send at most ${leftCents}. That is what remains of the amount paid on the latest invoice.`,
         );
       }
       return amount;
