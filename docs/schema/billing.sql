@@ -694,6 +694,7 @@ alter table shop_names enable row level security;
 alter table shop_names force row level security;
 create policy own_rows on shop_names for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE TRIGGER guard_shop_name BEFORE UPDATE ON billing.shop_names FOR EACH ROW EXECUTE FUNCTION guard_shop_name();
 grant insert, select, update on shop_names to eligo_billing;
 
 create table subscription_items (
@@ -1534,6 +1535,21 @@ begin
 end $function$;
 alter function guard_refused_health_card() owner to eligo_owner;
 grant execute on function guard_refused_health_card() to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.guard_shop_name()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+begin
+  if new.version <= old.version then
+    raise exception 'name % of account % is not newer than %', new.version, new.account_id, old.version
+      using errcode = 'check_violation', constraint = 'shop_names_ascend';
+  end if;
+  return new;
+end $function$;
+alter function guard_shop_name() owner to eligo_owner;
+grant execute on function guard_shop_name() to eligo_billing;
 
 CREATE OR REPLACE FUNCTION billing.guard_subscription()
  RETURNS trigger

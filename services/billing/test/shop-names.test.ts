@@ -71,5 +71,9 @@ describe('what shoppers call a shop', () => {
     await expect(tell('Test', 3n, { ...scope, testMode: true })).rejects.toMatchObject({
       constraint: 'shop_names_of_live_mode',
     });
+    const goBack = on.test.admin('update billing.shop_names set version = version - 1 where account_id = $1', [
+      scope.accountId,
+    ]);
+    await expect(goBack).rejects.toMatchObject({ constraint: 'shop_names_ascend' });
   });
 });
