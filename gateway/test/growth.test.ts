@@ -1,3 +1,4 @@
+import type { Database } from '@eligo/postgres';
 import { sandboxAccountOf } from '@eligo/processor';
 import {
   fillTables,
@@ -13,16 +14,14 @@ import {
 } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { beforeAll, expect, test } from 'vitest';
+import { type ChangeQueue, featuresToTell, shopNamesToTell, statementsToTell } from '../src/accounts/change-queue.ts';
 import { createAccount } from '../src/accounts/create-account.ts';
-import { featuresToTell, markFeaturesTold } from '../src/accounts/features-to-tell.ts';
 import { findAccountAtSandbox } from '../src/accounts/find-account-at-sandbox.ts';
 import { findAccountOfPage } from '../src/accounts/find-account-of-page.ts';
 import { findKey } from '../src/accounts/find-key.ts';
 import { createKey, listKeys, revokeKey, rollKey } from '../src/accounts/keys.ts';
 import { addOperator, findOperator, listOperators, revokeOperator } from '../src/accounts/operators.ts';
 import { createOrganization } from '../src/accounts/organizations.ts';
-import { markShopNameTold, shopNamesToTell } from '../src/accounts/shop-names-to-tell.ts';
-import { markStatementTold, statementsToTell } from '../src/accounts/statements-to-tell.ts';
 import { listAccounts, updateAccount } from '../src/accounts/update-account.ts';
 import { storeNames } from '../src/files/content-stores.ts';
 import { eraseFiles } from '../src/files/erase-files.ts';
@@ -76,6 +75,12 @@ async function seed(place: TestDatabase, each: number): Promise<void> {
   ]);
 }
 
+async function removeFirst<Value>(database: Database, queue: ChangeQueue<Value>): Promise<void> {
+  const [first] = await queue.page(database, 0n, 100);
+  if (first === undefined) throw new Error('Nothing was queued');
+  await queue.remove(database, first);
+}
+
 async function run(place: TestDatabase): Promise<void> {
   // Beside other tests, a statement that says how it ran takes longer than the service's own bound expects.
   const database = place.open('gateway', { statementTimeoutMs: 30_000 });
@@ -85,14 +90,9 @@ async function run(place: TestDatabase): Promise<void> {
   await updateAccount(database, accountId, { addFeatures: [], organizationId: owner.organization_id });
   await updateAccount(database, seededId('facct', 150), { name: 'Another name' });
   await listAccounts(database);
-  const [statement] = await statementsToTell(database, 0n, 100);
-  const [shopName] = await shopNamesToTell(database, 0n, 100);
-  if (statement === undefined || shopName === undefined) throw new Error('No statement or name was queued');
-  await markShopNameTold(database, shopName);
-  await markStatementTold(database, statement);
-  const [features] = await featuresToTell(database, 0n, 100);
-  if (features === undefined) throw new Error('No features were queued');
-  await markFeaturesTold(database, features);
+  await removeFirst(database, statementsToTell);
+  await removeFirst(database, featuresToTell);
+  await removeFirst(database, shopNamesToTell);
   for (const id of [accountId, seededId('facct', 1)]) {
     for (const testMode of [true, false]) {
       const found = await findAccountAtSandbox(database, sandboxAccountOf({ accountId: id, testMode }));

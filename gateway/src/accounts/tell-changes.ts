@@ -1,12 +1,13 @@
+import type { Database } from '@eligo/postgres';
 import type { Job } from '@eligo/service';
+import type { Change, ChangeQueue } from './change-queue.ts';
 
 /** What of each account is told to a service. */
-export interface Telling<Change extends { readonly version: bigint }> {
+export interface Telling<Value> {
   readonly name: string;
-  /** A page of what is to be told, the oldest first, behind this version. */
-  page(after: bigint, limit: number): Promise<Change[]>;
-  /** Tells a change, and forgets it once the service has recorded it. Telling it twice changes nothing. */
-  tell(change: Change): Promise<void>;
+  readonly queue: ChangeQueue<Value>;
+  /** Returns once the service has recorded a change. Telling it twice changes nothing. */
+  tell(change: Change<Value>): Promise<void>;
 }
 
 const pageSize = 100;
@@ -17,20 +18,25 @@ const failuresInARow = 3;
 export const tellTimeoutMs = 2_000;
 
 /** Tells a service each change of accounts, until it has recorded it. */
-export function tellChanges<Change extends { readonly version: bigint }>({ name, page, tell }: Telling<Change>): Job {
+export function tellChanges<Value>(database: Database, { name, queue, tell }: Telling<Value>): Job {
   // Where the next run begins, so that changes that fail do not hold up those behind them.
   let reached = 0n;
+
+  async function settle(change: Change<Value>): Promise<void> {
+    await tell(change);
+    await queue.remove(database, change);
+  }
 
   /** Tells the changes behind a version until all are told, or several in a row fail. Answers the failures. */
   async function tellFrom(after: bigint, signal: AbortSignal): Promise<unknown[]> {
     const failures: unknown[] = [];
     let inARow = 0;
-    let last: Change | undefined;
+    let last: Change<Value> | undefined;
     do {
-      const changes = await page(last?.version ?? after, pageSize);
+      const changes = await queue.page(database, last?.version ?? after, pageSize);
       for (const change of changes) {
         if (signal.aborted) return [];
-        const failure = await tell(change).then(
+        const failure = await settle(change).then(
           () => undefined,
           (cause: unknown) => ({ cause }),
         );

@@ -3,7 +3,7 @@ import type { CallerContext } from '@eligo/proto/caller/v1/caller';
 import type { CallerInit } from '@eligo/rpc';
 import type { Job } from '@eligo/service';
 import type { Peers } from '../peers.ts';
-import { featuresToTell, markFeaturesTold } from './features-to-tell.ts';
+import { featuresToTell } from './change-queue.ts';
 import { tellChanges, tellTimeoutMs } from './tell-changes.ts';
 
 export const tellFeaturesJob = 'tell_features';
@@ -14,16 +14,14 @@ export function tellFeatures(
   billing: Pick<Peers['billing'], 'recordAccountFeatures'>,
   callerFor: (init: CallerInit) => CallerContext,
 ): Job {
-  return tellChanges({
+  return tellChanges(database, {
     name: tellFeaturesJob,
-    page: (after, limit) => featuresToTell(database, after, limit),
-    async tell(change) {
-      const { accountId, features, version } = change;
+    queue: featuresToTell,
+    async tell({ accountId, value: features, version }) {
       for (const testMode of [false, true]) {
         const caller = callerFor({ accountId, testMode });
         await billing.recordAccountFeatures({ features, version }, { caller, timeoutMs: tellTimeoutMs });
       }
-      await markFeaturesTold(database, change);
     },
   });
 }

@@ -3,7 +3,7 @@ import type { CallerContext } from '@eligo/proto/caller/v1/caller';
 import type { CallerInit } from '@eligo/rpc';
 import type { Job } from '@eligo/service';
 import type { Peers } from '../peers.ts';
-import { markShopNameTold, shopNamesToTell } from './shop-names-to-tell.ts';
+import { shopNamesToTell } from './change-queue.ts';
 import { tellChanges, tellTimeoutMs } from './tell-changes.ts';
 
 export const tellShopNamesJob = 'tell_shop_names';
@@ -14,14 +14,12 @@ export function tellShopNames(
   billing: Pick<Peers['billing'], 'recordShopName'>,
   callerFor: (init: CallerInit) => CallerContext,
 ): Job {
-  return tellChanges({
+  return tellChanges(database, {
     name: tellShopNamesJob,
-    page: (after, limit) => shopNamesToTell(database, after, limit),
-    async tell(shop) {
-      const { accountId, name, version } = shop;
+    queue: shopNamesToTell,
+    async tell({ accountId, value: name, version }) {
       const caller = callerFor({ accountId, testMode: false });
       await billing.recordShopName({ name, version }, { caller, timeoutMs: tellTimeoutMs });
-      await markShopNameTold(database, shop);
     },
   });
 }

@@ -3,7 +3,7 @@ import type { CallerContext } from '@eligo/proto/caller/v1/caller';
 import type { CallerInit } from '@eligo/rpc';
 import type { Job } from '@eligo/service';
 import type { Peers } from '../peers.ts';
-import { markStatementTold, statementsToTell } from './statements-to-tell.ts';
+import { statementsToTell } from './change-queue.ts';
 import { tellChanges, tellTimeoutMs } from './tell-changes.ts';
 
 export const tellStatementsJob = 'tell_statements';
@@ -14,15 +14,13 @@ export function tellStatements(
   checkout: Pick<Peers['checkout'], 'recordHealthCardStatement'>,
   callerFor: (init: CallerInit) => CallerContext,
 ): Job {
-  return tellChanges({
+  return tellChanges(database, {
     name: tellStatementsJob,
-    page: (after, limit) => statementsToTell(database, after, limit),
-    async tell(statement) {
-      const { accountId, substantiation, version } = statement;
+    queue: statementsToTell,
+    async tell({ accountId, value: substantiation, version }) {
       const caller = callerFor({ accountId, testMode: false });
       const request = { substantiation: substantiation ?? '', version };
       await checkout.recordHealthCardStatement(request, { caller, timeoutMs: tellTimeoutMs });
-      await markStatementTold(database, statement);
     },
   });
 }
