@@ -30,16 +30,21 @@ const reload = ({ id }: Session) => loadSession(fixture.database, fixture.scope,
 
 /** A session of a shopper without a customer record, who typed an address, an e-mail address and a card on the page. */
 async function guest(email: string, token = 'tok_hsa'): Promise<Session> {
-  const session = await fixture.session({
+  const session = await order();
+  await pay(session, email, token);
+  return session;
+}
+const order = () =>
+  fixture.session({
     ...{ lines, receiptMerchantName: 'Care', metadata: { note: 'Zelda' }, shippingAddressCollection: true },
     defaults: { firstName: 'Zelda', lastName: 'Lee' },
   });
-  await keepShopperEmail(context, fixture.scope, session.id, email);
-  await completeOnPage(context, fixture.scope, {
-    ...{ sessionId: session.id, paymentMethod: await fixture.confirmationToken(token), slot: 'health' as const },
+async function pay({ id: sessionId }: Session, email: string, token: string, with_: Context = context): Promise<void> {
+  await keepShopperEmail(with_, fixture.scope, sessionId, email);
+  await completeOnPage(with_, fixture.scope, {
+    ...{ sessionId, paymentMethod: await fixture.confirmationToken(token), slot: 'health' as const },
     ...{ secondPaymentMethod: undefined, shippingDetails, onPage: true, refusesHealthCards: false },
   });
-  return session;
 }
 
 // As the operator's command has it: row-level security does not bind it.
@@ -114,6 +119,28 @@ describe('the erasure of a shopper without a customer record', () => {
     };
     await erase([session.id], erasing(late));
     expect(await namesOf(session)).not.toMatch(/late@example/);
+  });
+
+  it('names an open session that is being charged, and is finished by a repeat [D14.365]', async () => {
+    const session = await order();
+    const runsMeanwhile: Promise<unknown>[] = [];
+    const charging = fixture.contextWith((port) => ({
+      async confirmIntent(...given) {
+        runsMeanwhile.push(erase([session.id]));
+        await Promise.allSettled(runsMeanwhile);
+        return port.confirmIntent(...given);
+      },
+    }));
+    await pay(session, 'charged@example.com', 'tok_chargeDeclined', charging);
+    await expect(Promise.all(runsMeanwhile)).rejects.toThrow(session.id);
+    // The page takes another card, and what the shopper types beside it.
+    await pay(session, 'charged@example.com', 'tok_chargeDeclined');
+    expect(await reload(session)).toMatchObject({ status: 'open', customerEmail: 'charged@example.com' });
+    expect(await runs(session)).toMatchObject([{ finished: false }]);
+    await erase([session.id]);
+    expect(await reload(session)).toMatchObject({ status: 'expired' });
+    expect(await namesOf(session)).not.toMatch(/charged@example|Main St|Zelda/);
+    expect(await runs(session)).toMatchObject([{ finished: true }, { finished: true }]);
   });
 
   it('is repeated after a run that was stopped, whose record stays [D14.365]', async () => {

@@ -89,7 +89,7 @@ export async function eraseGuest(
 ): Promise<GuestErasure> {
   let [sessions, letters] = [0, 0];
   const erased: string[] = [];
-  // A session that cannot expire keeps nothing else from being erased.
+  // A session that cannot expire keeps nothing else from being erased. While it is charged, it cannot: its page takes another card if the charge is declined.
   const stillOpen: string[] = [];
   let cause: unknown;
   for (const page of pagesOf(sessionIds)) {
@@ -102,15 +102,16 @@ export async function eraseGuest(
     // Once the person is erased, so that the event of the end does not name them.
     for (const id of open) {
       await expireIfDue({ database, clock }, scope, id, { evenIfNotDue: true }).catch((error) => {
-        stillOpen.push(id);
         cause = error;
       });
     }
     // What the shopper gave on the page until then.
-    const late = await withTx(database, scope, async (tx) =>
-      erasePage(tx, scope, (await lockGuestSessions(tx, scope, open)).ids),
-    );
+    const late = await withTx(database, scope, async (tx) => {
+      const guests = await lockGuestSessions(tx, scope, open);
+      return { ...guests, ...(await erasePage(tx, scope, guests.ids)) };
+    });
     await eraseElsewhere([], late.intents);
+    stillOpen.push(...late.open);
     sessions += ids.length;
     letters += answers + late.answers;
     erased.push(...ids);
