@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { completeSession } from '../src/actions/complete-session.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
+import { cardKeeper } from '../src/actions/keep-card.ts';
 import { readPage } from '../src/actions/read-page.ts';
 import { keepShopperEmail } from '../src/actions/shopper-email.ts';
+import { updateCustomer } from '../src/actions/update-customer.ts';
 import type { Session } from '../src/domain/session.ts';
 import { pageMessage } from '../src/messages/page.ts';
+import { findCustomer } from '../src/store/customers.ts';
 import { type CapturesFixture, openCapturesFixture } from './captures-fixture.ts';
 import { line } from './fixture.ts';
 
@@ -92,6 +95,44 @@ describe('an e-mail address that a shopper types', () => {
     const { version } = await fixture.reload(session);
     await keep(session, 'ann@example.com');
     expect(await fixture.reload(session)).toMatchObject({ customerEmail: 'ann@example.com', version });
+  });
+
+  it('can be corrected after a declined payment has made a customer of the shopper, who then has it, too [D14.364]', async () => {
+    const session = await guests({
+      ...{ mode: 'subscription', receiptMerchantName: undefined },
+      lines: [line({ unitAmount: 3_000, class: 'auto_substantiation', recurring: true })],
+    });
+    await keep(session, 'an@example.com');
+    const customerId = await cardKeeper(fixture.context, fixture.scope, session.id, 'credit');
+    const { customerId: kept } = await fixture.reload(session);
+    expect([typeof customerId, kept]).toEqual(['string', customerId]);
+    expect(await asked(session)).toEqual([true, 'an@example.com']);
+    await keep(session, 'ann@example.com');
+    expect(await fixture.reload(session)).toMatchObject({ customerEmail: 'ann@example.com' });
+    const emailOf = async () => (await findCustomer(fixture.database, fixture.scope, customerId ?? ''))?.email;
+    expect(await emailOf()).toBe('ann@example.com');
+    const told = 'select type from checkout.outbox where aggregate_id = $1 order by type';
+    expect(await fixture.test.admin(told, [customerId])).toEqual([
+      { type: 'customer.created' },
+      { type: 'customer.updated' },
+    ]);
+    // From then on it is the shop's.
+    await updateCustomer(fixture.context, fixture.scope, customerId ?? '', { email: 'shop@example.com' });
+    expect(await asked(session)).toEqual([false, undefined]);
+    await keep(session, 'other@example.com');
+    expect([(await fixture.reload(session)).customerEmail, await emailOf()]).toEqual([
+      'ann@example.com',
+      'shop@example.com',
+    ]);
+  });
+
+  it('never changes a customer whom the shop named [D14.364]', async () => {
+    const card = await fixture.card('hsa');
+    await fixture.test.admin('update checkout.customers set email = null where id = $1', [card.customerId]);
+    const session = await guests({ customerId: card.customerId });
+    for (const email of ['an@example.com', 'ann@example.com']) await keep(session, email);
+    expect(await fixture.reload(session)).toMatchObject({ customerEmail: 'ann@example.com' });
+    expect(await findCustomer(fixture.database, fixture.scope, card.customerId ?? '')).toMatchObject({ email: null });
   });
 
   it('never replaces the shop’s own, and is not kept for a session that has ended [D14.364]', async () => {

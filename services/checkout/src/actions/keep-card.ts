@@ -6,6 +6,7 @@ import { type Session, takesHealthCards } from '../domain/session.ts';
 import { findCustomer } from '../store/customers.ts';
 import { findPaymentMethod, lockPaymentMethod, savePaymentMethodOwner } from '../store/payment-methods.ts';
 import { loadSession, lockSession, saveSession } from '../store/sessions.ts';
+import { markCustomerFromShopper } from '../store/shopper-emails.ts';
 import { findTestClock } from '../store/test-clocks.ts';
 import { attachPaymentMethod } from './attach-payment-method.ts';
 import { makeCustomer } from './create-customer.ts';
@@ -73,6 +74,7 @@ async function newKeeper(context: Context, scope: Scope, { id }: Session, card: 
     const terms = { ...given, metadata: {}, testClockId: isOnClock ? testClockId : null };
     const { customerId } = await makeCustomer(tx, scope, terms, context.clock.now());
     await saveSession(tx, scope, session, { ...session, customerId });
+    await markCustomerFromShopper(tx, scope, id);
     return customerId;
   });
 }

@@ -1,6 +1,6 @@
 import { append } from '@eligo/events';
 import { Failure } from '@eligo/failures';
-import { type Scope, withTx } from '@eligo/postgres';
+import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import type { Context } from '../context.ts';
 import type { Address } from '../domain/address.ts';
@@ -27,22 +27,31 @@ export async function updateCustomer(
   id: string,
   change: CustomerChange,
 ): Promise<Customer> {
-  return withTx(database, scope, async (tx) => {
-    const before = await lockCustomer(tx, scope, id);
-    if (before === undefined) throw new Failure('customer_not_found');
-    const changed = changedCustomer(before, change);
-    if (isSameContent(before, changed)) return before;
-    const updatedAt = await timeOnClock(tx, scope, clock, before.testClockId);
-    const after = await saveCustomer(tx, scope, before, { ...changed, updatedAt });
-    await append(tx, {
-      type: 'customer.updated',
-      aggregateId: id,
-      ...scope,
-      at: updatedAt,
-      object: { case: 'customer', value: customerMessage(scope, after) },
-    });
-    return after;
+  return withTx(database, scope, (tx) => changeCustomer({ clock }, tx, scope, id, change));
+}
+
+/** The same within a transaction. */
+export async function changeCustomer(
+  { clock }: Pick<Context, 'clock'>,
+  tx: Tx,
+  scope: Scope,
+  id: string,
+  change: CustomerChange,
+): Promise<Customer> {
+  const before = await lockCustomer(tx, scope, id);
+  if (before === undefined) throw new Failure('customer_not_found');
+  const changed = changedCustomer(before, change);
+  if (isSameContent(before, changed)) return before;
+  const updatedAt = await timeOnClock(tx, scope, clock, before.testClockId);
+  const after = await saveCustomer(tx, scope, before, { ...changed, updatedAt });
+  await append(tx, {
+    type: 'customer.updated',
+    aggregateId: id,
+    ...scope,
+    at: updatedAt,
+    object: { case: 'customer', value: customerMessage(scope, after) },
   });
+  return after;
 }
 
 function changedCustomer(before: Customer, { shipping, ...rest }: CustomerChange): Customer {

@@ -171,6 +171,8 @@ export interface SessionDetails {
   readonly receiptMerchantName?: string;
   /** Present when the shopper typed `customerEmail` on the page. Absent when the shop gave it. */
   readonly emailFromShopper?: true;
+  /** Present when the customer was made of the shopper of this session. Absent when the shop named one, or the card had one. */
+  readonly customerFromShopper?: true;
   /** The payment link that opened the session. */
   readonly paymentLinkId?: string;
   readonly defaults?: {

@@ -6,6 +6,17 @@ export async function recordShopperEmail(tx: Tx, scope: Scope, sessionId: string
   await tx.execute(record, scope, [sessionId, email]);
 }
 
+/** Marks the customer of a session as made of its shopper. The caller has written the session's row. */
+export async function markCustomerFromShopper(tx: Tx, scope: Scope, sessionId: string): Promise<void> {
+  await tx.execute(mark, scope, [sessionId]);
+}
+
+const mark = scoped<never>(
+  'sessions.mark_customer_from_shopper',
+  `update checkout.sessions set details = details || '{"customerFromShopper": true}'
+   where account_id = $1 and test_mode = $2 and id = $3`,
+);
+
 const record = scoped<never>(
   'sessions.record_shopper_email',
   `update checkout.sessions s set customer_email = $4, details = s.details || '{"emailFromShopper": true}', version = s.version + 1
