@@ -56,7 +56,7 @@ const told: Readonly<Record<string, { readonly patch: Partial<PageView>; readonl
   },
   'email-of-subscriber-desktop': {
     patch: { collects_email: true, mode: 'subscription' },
-    says: 'a message if a later payment needs you',
+    says: 'Messages about your payments are sent here',
   },
 };
 

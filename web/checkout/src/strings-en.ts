@@ -78,7 +78,7 @@ export const english = {
   country: 'Country',
   email: 'E-mail address',
   emailForReceipt: 'Your receipt is sent here.',
-  emailForRenewals: 'Your receipt is sent here, and a message if a later payment needs you.',
+  emailForRenewals: 'Messages about your payments are sent here.',
   emailWrong: 'Check this address: it is not complete.',
   required: 'Fill in this field.',
   acceptTerms: 'I accept the terms of the shop.',

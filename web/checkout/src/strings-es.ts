@@ -90,7 +90,7 @@ export const spanish: Strings = {
   country: 'País',
   email: 'Correo electrónico',
   emailForReceipt: 'Aquí te enviamos tu recibo.',
-  emailForRenewals: 'Aquí te enviamos tu recibo y un aviso si un pago posterior te necesita.',
+  emailForRenewals: 'Aquí te enviamos mensajes sobre tus pagos.',
   emailWrong: 'Revisa esta dirección: está incompleta.',
   required: 'Completa este campo.',
   acceptTerms: 'Acepto los términos de la tienda.',
