@@ -4,11 +4,13 @@ import { completeOnPage } from '../src/actions/complete-with-cards.ts';
 import type { ErasureWork } from '../src/actions/erase-customer.ts';
 import { eraseGuest, findGuestSessions, visitIntentsOfSessions } from '../src/actions/erase-guest.ts';
 import { keepShopperEmail } from '../src/actions/shopper-email.ts';
+import { submitLetterAnswers } from '../src/actions/submit-letter-answers.ts';
 import type { Context } from '../src/context.ts';
 import type { Session } from '../src/domain/session.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 import { line } from './fixture.ts';
+import { lettersFixture } from './letters-fixture.ts';
 
 let fixture: ChargingFixture;
 let context: Context;
@@ -165,6 +167,23 @@ describe('the erasure of a shopper without a customer record', () => {
     await erase(again.unfinishedIds, work);
     expect(work.elsewhere).toContain(session.id);
     expect(await findGuestSessions(database, fixture.scope, { email })).toMatchObject({ unfinishedIds: [] });
+  });
+
+  it('deletes the answers for a letter, and stores none after that [D14.347]', async () => {
+    const letters = lettersFixture(fixture);
+    const letter = await letters.onlyLetter(await letters.held(undefined, { customerId: undefined }));
+    const submit = () => submitLetterAnswers(context, fixture.scope, letter.sessionId, '{}');
+    const stored = () => fixture.test.admin('select from checkout.letter_answers where letter_id = $1', [letter.id]);
+    await submit();
+    expect(await stored()).toHaveLength(1);
+    expect(await erase([letter.sessionId])).toEqual({ sessions: 1, letters: 1 });
+    await expect(submit()).rejects.toMatchObject({ code: 'customer_not_found' });
+    const insert = `insert into checkout.letter_answers (account_id, test_mode, letter_id, sealed, submitted_at)
+      select l.account_id, l.test_mode, l.id, 'sealed', now() from checkout.letters l where l.id = $1`;
+    await expect(fixture.test.admin(insert, [letter.id])).rejects.toMatchObject({
+      constraint: 'no_answers_for_an_erased_guest',
+    });
+    expect(await stored()).toEqual([]);
   });
 
   it('leaves the session and the card of a customer to the customer’s own erasure [D14.365]', async () => {

@@ -53,6 +53,11 @@ export async function finishGuestErasures(tx: Tx, scope: Scope, sessionIds: read
   await tx.execute(finish, scope, [sessionIds]);
 }
 
+/** Whether an erasure of a session without a customer was begun. The caller holds the session's row. */
+export async function isErasedGuest(tx: Tx, scope: Scope, sessionId: string): Promise<boolean> {
+  return (await tx.row(selectErased, scope, [sessionId]))?.is_erased === true;
+}
+
 function ownedSessionOf({ id, customer_id: customerId }: OwnedRow): OwnedSession {
   return { id, customerId };
 }
@@ -78,6 +83,13 @@ const selectUnfinished = scoped<{ session_id: string }>(
   `select distinct g.session_id from checkout.guest_erasures g
    where g.account_id = $1 and g.test_mode = $2 and g.finished_at is null and g.session_id > $3
    order by g.session_id limit $4`,
+);
+
+const selectErased = scoped<{ is_erased: boolean }>(
+  'guest_erasures.is_erased',
+  `select exists (
+     select from checkout.guest_erasures g where g.account_id = $1 and g.test_mode = $2 and g.session_id = $3
+   ) as is_erased`,
 );
 
 const lock = scoped<{ id: string; is_open: boolean }>(
