@@ -69,6 +69,23 @@ describe('the cards that are typed on the page of a session and not charged', ()
     expect(paid).toMatchObject({ status: 'complete', typedCards: 1 });
   });
 
+  it('are not counted while the processor is known to be down, and nothing is asked then [D14.345]', async () => {
+    const session = await guest();
+    const card = await fixture.typedCard('tok_visa');
+    const asked: string[] = [];
+    const down = fixture.contextWith(() => ({
+      isDown: () => true,
+      async retrievePaymentMethod(id) {
+        asked.push(id);
+        return { kind: 'unknown', reason: 'unreachable', replayed: false } as never;
+      },
+    }));
+    const refused = { code: 'service_unavailable', status: 503 };
+    await expect(pay(session, card, { slot: 'other', context: down })).rejects.toMatchObject(refused);
+    expect([asked, await typed(session)]).toEqual([[], 0]);
+    expect(await pay(session, card, { slot: 'other' })).toMatchObject({ status: 'complete' });
+  });
+
   it('stay at their limit where two are typed at the same time [D14.345]', async () => {
     const session = await guest();
     await set(session, mostTypedCards - 1);

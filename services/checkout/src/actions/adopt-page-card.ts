@@ -39,6 +39,8 @@ export async function adoptPageCard(context: Context, scope: Scope, given: Given
     return known.paymentMethodId;
   }
   const processor = context.processors.of(scope);
+  // Nothing is asked, so nothing counts: an outage uses up no cards of a session.
+  if (processor.isDown()) throw new Failure('service_unavailable', { retryAfterSeconds: 1 });
   if (sessionId !== null) await count(context, scope, sessionId);
   const found = await retrieveTypedCard(processor, processorPaymentMethodId);
   // The browser sent it: that the processor does not have it says nothing of our own objects.
