@@ -1,8 +1,10 @@
+import { withTx } from '@eligo/postgres';
 import { seededId } from '@eligo/testkit';
 import { systemClock } from '@eligo/values';
 import { eraseCustomer } from '../src/actions/erase-customer.ts';
 import { eraseGuest, findGuestSessions, visitIntentsOfSessions } from '../src/actions/erase-guest.ts';
 import { visitIntents } from '../src/actions/visit-intents.ts';
+import { isErasedGuest } from '../src/store/guest-erasures.ts';
 import type { ChargingFixture } from './charging-fixture.ts';
 
 /** Erases a customer who has many sessions and cards, as the operator's command does: row-level security does not bind it. */
@@ -25,4 +27,5 @@ export async function exerciseErasures(fixture: ChargingFixture): Promise<void> 
   const { sessionIds } = await findGuestSessions(database, scope, { email: 'guest@example.com' });
   await visitIntentsOfSessions(database, scope, sessionIds, async () => undefined);
   await eraseGuest(work, scope, { sessionIds, requestedBy: 'Request 2' });
+  await withTx(database, scope, (tx) => isErasedGuest(tx, scope, session.id));
 }

@@ -14,6 +14,7 @@ import {
 import { seededId } from '@eligo/testkit';
 import { cents, newId } from '@eligo/values';
 import { adoptPageCard } from '../src/actions/adopt-page-card.ts';
+import { cardKeeper } from '../src/actions/keep-card.ts';
 import { readPage } from '../src/actions/read-page.ts';
 import { keepShopperEmail } from '../src/actions/shopper-email.ts';
 import { adoptOperation, loadCaptureLines } from '../src/store/captures.ts';
@@ -48,6 +49,7 @@ import { loadRefundedLines } from '../src/store/refunded-lines.ts';
 import { advanceRenewalNote } from '../src/store/renewal-notes.ts';
 import { findBackupOf, findSetupIntent, takeNextTry } from '../src/store/setup-intents.ts';
 import type { ChargingFixture } from './charging-fixture.ts';
+import { line } from './fixture.ts';
 import { keyHash } from './growth-seed.ts';
 import { pay } from './pay.ts';
 
@@ -74,6 +76,10 @@ export async function exerciseRareWork(fixture: ChargingFixture): Promise<void> 
   await findKey(database, scope, use);
   const receipted = await fixture.session({ receiptMerchantName: 'Care' });
   await keepShopperEmail(fixture.context, scope, receipted.id, 'ann@example.com');
+  const lines = [line({ unitAmount: 2_500, class: 'auto_substantiation', recurring: true })];
+  const { id: subscribing } = await fixture.session({ mode: 'subscription', lines });
+  await cardKeeper(fixture.context, scope, subscribing, 'credit');
+  await keepShopperEmail(fixture.context, scope, subscribing, 'ann@example.com');
   const card = await fixture.card('hsa');
   const setUp = await fixture.session({ mode: 'setup', lines: [], customerId: card.customerId });
   await pay(fixture, setUp, [card]);
