@@ -76,7 +76,7 @@ describe('an account that took its share of the process', () => {
     let isHeld = true;
     const lanes = new Lanes(
       { perEndpointUnderWay: 16, underWay: 1_000, perEndpoint: 256, total: 8_192, atOnce: 1_000 },
-      (scope) => isHeld && scope !== other,
+      ({ accountId }) => isHeld && accountId !== other.accountId,
     );
     for (let i = 0; i < 65; i++) give(lanes, many, `we_${i}`, 1);
     // As an ordinary account has them.
@@ -89,6 +89,24 @@ describe('an account that took its share of the process', () => {
     isHeld = false;
     expect(counts(sendAll(lanes))).toEqual([65, 0, 0]);
     expect(lanes.areHeld).toBe(false);
+  });
+
+  it('in test mode goes on in live mode, however much is in hand in test mode [D14.371]', () => {
+    const live = someScope(false);
+    const isTestHeld = (scope: Scope) => scope.testMode;
+    const lanes = new Lanes(
+      { perEndpointUnderWay: 16, underWay: 1_000, perEndpoint: 256, total: 8_192, atOnce: 1_000 },
+      isTestHeld,
+    );
+    for (let i = 0; i < 65; i++) give(lanes, { ...live, testMode: true }, `we_${i}`, 1);
+    for (let i = 0; i < 70; i++) give(lanes, live, `we_${i}`, 1);
+    expect(sendAll(lanes)).toHaveLength(70);
+    expect(lanes.areHeld).toBe(true);
+    // The other way round, few in test mode do not wait because of many in live mode.
+    const few = new Lanes(lanes.limits, () => true);
+    for (let i = 0; i < 65; i++) give(few, live, `we_${i}`, 1);
+    for (let i = 0; i < 3; i++) give(few, { ...live, testMode: true }, `we_${i}`, 1);
+    expect(sendAll(few)).toHaveLength(3);
   });
 
   it('goes on by itself as soon as it may [D14.371]', async () => {

@@ -42,6 +42,8 @@ interface Share {
   /** Lanes that may have something to send. */
   readonly ready: Set<Lane>;
   held: number;
+  /** Of it, in test mode. */
+  heldInTest: number;
   underWay: number;
 }
 
@@ -52,7 +54,7 @@ interface Share {
  */
 export class Lanes {
   readonly limits: LaneLimits;
-  /** Whether an account with much in hand was left out last time, because it has to wait. */
+  /** Whether an account with much in hand in a mode was left out last time, because it has to wait. */
   areHeld = false;
   readonly #isHeld: (scope: Scope) => boolean;
   readonly #shares = new Map<string, Share>();
@@ -106,7 +108,7 @@ export class Lanes {
       const lane = this.laneOf(scope, webhookId);
       lane.dirty = false;
       lane.state = 'claiming';
-      this.#hold(share, room);
+      this.#hold(scope, room);
       toTheEnd(share.lanes, laneKey(scope, webhookId), lane);
     }
     toTheEnd(this.#shares, scope.accountId, share);
@@ -138,7 +140,7 @@ export class Lanes {
       const lane = this.laneOf(scope, webhookId);
       const share = this.#shareOf(scope);
       lane.plannedUntil = 0;
-      this.#hold(share, put(lane, own));
+      this.#hold(scope, put(lane, own));
       this.#noteReady(share, lane);
     }
   }
@@ -151,7 +153,7 @@ export class Lanes {
       const got = byEndpoint.get(webhookId) ?? [];
       const lane = this.laneOf(scope, webhookId);
       lane.state = 'at_rest';
-      this.#hold(share, put(lane, got) - room);
+      this.#hold(scope, put(lane, got) - room);
       if (got.length === room) lane.dirty = true;
       this.#noteReady(share, lane);
       this.#forgetIdle(share, lane);
@@ -163,13 +165,12 @@ export class Lanes {
     this.areHeld = false;
     for (const share of this.#ready) {
       if (share.underWay >= this.limits.underWay - this.#underWay) continue;
-      const [first] = share.ready;
-      if (first !== undefined && share.held > fewHeld && this.#isHeld(first.scope)) {
-        this.areHeld = true;
-        continue;
-      }
-      this.#ready.delete(share);
+      const heldModes = this.#heldModes(share);
       for (const lane of share.ready) {
+        if (heldModes.includes(lane.scope.testMode)) {
+          this.areHeld = true;
+          continue;
+        }
         share.ready.delete(lane);
         const delivery = lane.isGone ? undefined : lane.waiting.shift();
         if (delivery === undefined) continue;
@@ -177,11 +178,23 @@ export class Lanes {
         share.underWay += 1;
         this.#underWay += 1;
         this.#noteReady(share, lane);
+        this.#ready.delete(share);
         if (share.ready.size > 0) this.#ready.add(share);
         return { lane, delivery };
       }
+      if (share.ready.size === 0) this.#ready.delete(share);
     }
     return undefined;
+  }
+
+  // The modes in which the account has much in hand and has to wait.
+  #heldModes(share: Share): readonly boolean[] {
+    const [first] = share.ready;
+    if (first === undefined || share.held <= fewHeld) return [];
+    return [true, false].filter((testMode) => {
+      const held = testMode ? share.heldInTest : share.held - share.heldInTest;
+      return held > fewHeld && this.#isHeld({ ...first.scope, testMode });
+    });
   }
 
   /** Marks that a delivery of the lane is no longer in flight. */
@@ -210,7 +223,7 @@ export class Lanes {
     const share = this.#shareOf(scope);
     for (const { webhookId, deliveryId } of deliveries) {
       const lane = this.laneOf(scope, webhookId);
-      if (lane.inHand.delete(deliveryId)) this.#hold(share, -1);
+      if (lane.inHand.delete(deliveryId)) this.#hold(scope, -1);
       if (lane.state === 'releasing' && lane.inHand.size === 0) lane.state = 'at_rest';
       this.#forgetIdle(share, lane);
     }
@@ -296,7 +309,7 @@ export class Lanes {
   #shareOf({ accountId }: Scope): Share {
     let share = this.#shares.get(accountId);
     if (share === undefined) {
-      share = { lanes: new Map(), ready: new Set(), held: 0, underWay: 0 };
+      share = { lanes: new Map(), ready: new Set(), held: 0, heldInTest: 0, underWay: 0 };
       this.#shares.set(accountId, share);
     }
     return share;
@@ -306,8 +319,10 @@ export class Lanes {
     return lane.dirty && !lane.isGone && lane.state === 'at_rest' && lane.inHand.size * 2 <= this.limits.perEndpoint;
   }
 
-  #hold(share: Share, more: number): void {
+  #hold(scope: Scope, more: number): void {
+    const share = this.#shareOf(scope);
     share.held += more;
+    if (scope.testMode) share.heldInTest += more;
     this.#held += more;
   }
 
@@ -324,7 +339,7 @@ export class Lanes {
   }
 }
 
-/** An account with so few deliveries in hand is never held: an ordinary one's are on their way at once. */
+/** An account with so few deliveries in hand in a mode is never held in it: an ordinary one's are on their way at once. */
 const fewHeld = 64;
 
 // Longer than the statements of a transaction may take. One that was rolled back keeps its lanes from being given up for so long.
