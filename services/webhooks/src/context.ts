@@ -16,7 +16,7 @@ export interface Context {
 /** What accounts take of this process for their deliveries. */
 export interface DeliveryShare {
   /** Does work on the deliveries of an account, whose time counts. */
-  run<Done>(scope: Scope, work: () => Done): Done;
+  run<Done>(scope: Scope, work: () => Promise<Done>): Promise<Done>;
   /** How many deliveries of the account one transaction plans at most. */
   mostPlanned(scope: Scope): number;
   /** Whether the account took more than its share while other accounts are short of time: deliveries of many at once wait then. */

@@ -39,7 +39,7 @@ export async function fanOutEvents(context: Context, tx: Tx, scope: Scope, event
   wakeJobAfterCommit(tx, fanOutJob);
 }
 
-/** As many as a few endpoints want of all events that a consumer takes together: those of an ordinary account never wait. */
+/** As many as one endpoint wants of all events that a consumer takes together. An ordinary account has fewer events in each batch, so with a few endpoints its deliveries do not wait. */
 const fewPlanned = 64;
 
 function keptForm(event: Event, scope: Scope, createdAt: Date): NewEvent[] {

@@ -9,7 +9,16 @@ import { mostPlanned } from '../../domain/delivery.ts';
  */
 export function deliveryShare({ neighbors, budgets, meter }: ProcessTurns): DeliveryShare {
   return {
-    run: (scope, work) => meter.run({ caller: callerOf(scope), isExpensive: true }, work),
+    run(scope, work) {
+      const caller = callerOf(scope);
+      // A process may serve accounts that ask it for nothing else.
+      neighbors.saw(caller);
+      // The meter measures continuations: without one of its own, the work would count as the account's whose work led to it.
+      return meter.run({ caller, isExpensive: true }, async () => {
+        await Promise.resolve();
+        return work();
+      });
+    },
     mostPlanned: ({ accountId }) => (neighbors.areShort(accountId) ? mostPlannedWhenShort : mostPlanned),
     isSpent: (scope) => budgets.isSpent(callerOf(scope)),
   };
