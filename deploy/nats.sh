@@ -17,28 +17,42 @@ if [ "${1:-}" = check ]; then
   exit
 fi
 
+# A server that reads large streams at its start is given all the time that it needs.
+watch() {
+  worked=no
+  failures=0
+  while sleep "$every"; do
+    if works; then
+      worked=yes
+      failures=0
+    else
+      failures=$((failures + 1))
+    fi
+    if [ "$worked" = yes ] && [ "$failures" -ge 3 ]; then
+      echo 'JetStream has stopped working; killing nats-server, so that its container is restarted' >&2
+      # A server that hangs does not end by SIGTERM.
+      kill -KILL "$server"
+      return
+    fi
+  done
+}
+
 nats-server "$@" &
 server=$!
-trap 'kill -TERM "$server"' TERM INT
+watch &
+watch=$!
 
-# A server that reads large streams at its start is given all the time that it needs.
-worked=no
-failures=0
-while kill -0 "$server" 2>/dev/null; do
-  # The signals above end this wait, and not a plain sleep.
-  sleep "$every" &
-  wait $!
-  if works; then
-    worked=yes
-    failures=0
-  else
-    failures=$((failures + 1))
-  fi
-  if [ "$worked" = yes ] && [ "$failures" -ge 3 ]; then
-    echo 'JetStream has stopped working; stopping nats-server, so that its container is restarted' >&2
-    # A server that hangs does not end by SIGTERM.
-    kill -KILL "$server"
-    break
-  fi
-done
+# A server that was asked to stop may take its time: it is not watched any more.
+trap 'kill "$watch" 2>/dev/null; kill -TERM "$server"' TERM INT
+# It reads its configuration and its certificates again.
+trap 'kill -HUP "$server"' HUP
+
+# A signal ends the wait, and not always the server.
 wait "$server"
+status=$?
+while kill -0 "$server" 2>/dev/null; do
+  wait "$server"
+  status=$?
+done
+kill "$watch" 2>/dev/null
+exit "$status"

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,8 +13,24 @@ import { readCompose } from './support/compose.ts';
 
 const script = join(repositoryRoot, 'deploy', 'nats.sh');
 
-/** The script of the NATS container with a real server: `check` is the container's health check, `serverPid` the server below it. */
-async function startScript(): Promise<{ child: ChildProcess; check: () => boolean; serverPid: () => number }> {
+interface Script {
+  readonly child: ChildProcess;
+  /** The container's health check. */
+  readonly check: () => boolean;
+  /** The server below it. */
+  readonly serverPid: () => number;
+  readonly configuration: string;
+  /** What the server says of itself. */
+  readonly state: () => Promise<ServerState>;
+}
+
+interface ServerState {
+  readonly http_req_stats: Readonly<Record<string, number>>;
+  readonly max_connections: number;
+}
+
+/** The script of the NATS container with a real server. It looks at the server so often. */
+async function startScript(watchSeconds: string): Promise<Script> {
   const folder = await mkdtemp(join(tmpdir(), 'eligo-nats-script-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   const home = makeHome(folder);
@@ -29,9 +45,9 @@ async function startScript(): Promise<{ child: ChildProcess; check: () => boolea
   const env = {
     PATH: `${folder}:${process.env.PATH}`,
     NATS_MONITOR: `http://127.0.0.1:${monitor}`,
-    NATS_WATCH_SECONDS: '0.2',
+    NATS_WATCH_SECONDS: watchSeconds,
   };
-  const child = spawn('sh', [script, '--config', configuration], { env, stdio: 'ignore' });
+  const child = spawn('sh', [script, '--config', configuration], { env, stdio: 'ignore', detached: true });
   const check = () => spawnSync('sh', [script, 'check'], { env }).status === 0;
   const serverPid = () => {
     const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')
@@ -42,18 +58,18 @@ async function startScript(): Promise<{ child: ChildProcess; check: () => boolea
     return server ?? expect.fail('no server below the script');
   };
   onTestFinished(async () => {
-    if (child.exitCode !== null) return;
-    process.kill(serverPid(), 'SIGKILL');
-    await once(child, 'exit');
+    const ended = child.exitCode === null ? once(child, 'exit') : undefined;
+    try {
+      // With the pause of its watch.
+      process.kill(-Number(child.pid), 'SIGKILL');
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'ESRCH' });
+    }
+    await ended;
   });
   await waitUntil(check, { what: 'a server that is healthy', withinMs: 30_000 });
-  // One request was the check's; the script kills only a server that it has seen work.
-  const requests = async () => {
-    const answer = await fetch(`http://127.0.0.1:${monitor}/varz`);
-    return ((await answer.json()) as { http_req_stats: Record<string, number> }).http_req_stats['/jsz'] ?? 0;
-  };
-  await waitUntil(async () => (await requests()) >= 3, { what: 'the looks of the script' });
-  return { child, check, serverPid };
+  const state = async () => (await (await fetch(`http://127.0.0.1:${monitor}/varz`)).json()) as ServerState;
+  return { child, check, serverPid, configuration, state };
 }
 
 // For a machine without wget, which the image has.
@@ -63,7 +79,10 @@ process.exitCode = answer.ok ? 0 : 8;
 `;
 
 test('the NATS container exits when its server stops working, so that its policy restarts it [D14.352]', async () => {
-  const { child, check, serverPid } = await startScript();
+  const { child, check, serverPid, state } = await startScript('0.2');
+  // One was the check's; the script kills only a server that it has seen work.
+  const looks = async () => (await state()).http_req_stats['/jsz'] ?? 0;
+  await waitUntil(async () => (await looks()) >= 3, { what: 'the looks of the script' });
   // As a server whose JetStream hangs: it takes no SIGTERM either.
   process.kill(serverPid(), 'SIGSTOP');
   expect(check()).toBe(false);
@@ -71,11 +90,21 @@ test('the NATS container exits when its server stops working, so that its policy
   expect(code).toBe(137);
 });
 
-test('the NATS container stops by SIGTERM, as Docker stops it', async () => {
-  const { child } = await startScript();
-  child.kill('SIGTERM');
-  const [code, signal] = await once(child, 'exit');
-  expect([code, signal]).toEqual([expect.any(Number), null]);
+test.each([
+  ['the script is asked to stop, as Docker asks it', ({ child }: Script) => child.kill('SIGTERM'), expect.any(Number)],
+  ['its server ends', ({ serverPid }: Script) => process.kill(serverPid(), 'SIGKILL'), 137],
+])('the NATS container exits as soon as %s, and not at its next look [D14.352]', async (_, end, code) => {
+  const script = await startScript('600');
+  const exited = once(script.child, 'exit');
+  end(script);
+  expect(await exited).toEqual([code, null]);
+});
+
+test('the NATS server reads its configuration again when its container gets SIGHUP', async () => {
+  const { child, configuration, state } = await startScript('600');
+  appendFileSync(configuration, 'max_connections: 123\n');
+  child.kill('SIGHUP');
+  await waitUntil(async () => (await state()).max_connections === 123, { what: 'the new configuration' });
 });
 
 test('the compose file starts NATS by the script, which is its health check too', () => {
