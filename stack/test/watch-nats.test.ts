@@ -10,6 +10,7 @@ import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { makeHome } from '../src/home.ts';
 import { natsConfiguration } from '../src/nats/configuration.ts';
 import { type NatsServer, startNats } from '../src/nats/server.ts';
+import { watchNats } from '../src/nats/watch-nats.ts';
 
 let folder: string;
 const troubles: string[] = [];
@@ -87,6 +88,27 @@ test('a server that runs and does not answer is killed and started again, and wo
     expect.stringMatching(/^nats exited \(SIGKILL\); restarting it in \d+ ms$/),
   ]);
   await works(server);
+});
+
+test('a server that is being started again is not reported and not restarted meanwhile [D14.352]', async () => {
+  let [asked, isRunning] = [0, false];
+  const end = watchNats({
+    ...{ streamsFolder: join(folder, 'gone'), url: 'nats://admin:p-admin@127.0.0.1:1', everyMs: 1 },
+    isRunning: () => {
+      asked += 1;
+      return isRunning;
+    },
+    restart: async () => {
+      isRunning = false;
+    },
+    onTrouble: (text) => troubles.push(text),
+  });
+  onTestFinished(end);
+  await waitUntil(() => asked >= 5, { what: 'looks at a server that is being started' });
+  expect(troubles).toEqual([]);
+  isRunning = true;
+  await waitUntil(() => !isRunning, { what: 'the restart' });
+  expect(troubles).toEqual(['The folder of NATS is gone; restarting NATS']);
 });
 
 test('a server whose disk is full is restarted, and works again once there is room [D14.352]', async () => {

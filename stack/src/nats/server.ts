@@ -77,6 +77,7 @@ export async function startNats(
   const endWatch = watchNats({
     streamsFolder: join(storeDir, 'jetstream'),
     url: watchUrl({ host, port, storeDir }),
+    isRunning: () => !supervised.current().hasEnded(),
     restart: () => supervised.current().stop(hungAfterMs),
     onTrouble,
     ...(watchEveryMs === undefined ? {} : { everyMs: watchEveryMs }),

@@ -8,6 +8,8 @@ export interface WatchedNats {
   readonly streamsFolder: string;
   /** A user without limits. */
   readonly url: string;
+  /** False while another one is being started: it may read large streams for as long as it likes. */
+  readonly isRunning: () => boolean;
   /** Stops the server, also one that does not react to signals that ask; another one is started then. */
   readonly restart: () => Promise<void>;
   readonly onTrouble: (text: string) => void;
@@ -44,6 +46,10 @@ async function watch({ everyMs = defaultEveryMs, ...watched }: WatchedNats, sign
   try {
     for (let failures = 0; ; ) {
       await pause(everyMs, undefined, { signal });
+      if (!watched.isRunning()) {
+        failures = 0;
+        continue;
+      }
       const isGone = !existsSync(watched.streamsFolder);
       const isWell = !isGone && (await answers(look()));
       failures = isWell ? 0 : failures + 1;
