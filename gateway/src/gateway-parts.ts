@@ -32,7 +32,6 @@ import { peerChecks, sharedReadiness } from './readiness.ts';
 import { readInvoiceDocument } from './reports/read-invoice-document.ts';
 import { allBindings } from './routes/index.ts';
 import { createHttpServer, type HttpServer } from './server.ts';
-import { ExpensiveRequests } from './turns/expensive-requests.ts';
 import { pacedStores } from './turns/paced-stores.ts';
 import { RequestTurns } from './turns/request-turns.ts';
 
@@ -91,8 +90,7 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
     invoiceCalls: invoicePageCalls({ peers, sandboxUrl: settings.sandboxPublicUrl }),
     files: openPageFiles(),
     limits: new PageLimits(settings.trustedProxies),
-    // Shoppers and the merchant's own requests do not wait for each other.
-    ...{ bodies, turns, expensive: new ExpensiveRequests(turns.neighbors) },
+    ...{ bodies, turns },
     accountOf: accountsOfPages(database),
     ...{ sandboxUrl: settings.sandboxPublicUrl, callerFor: (init) => context.callerFor(init) },
   });

@@ -60,6 +60,28 @@ describe('pages of an account, while another account is short of time', () => {
     expect(begun).toEqual(['before', 'facct_many', 'before', 'facct_few']);
   });
 
+  test('make no further PDF once they took their share, and do not hold the account’s keys to less however many are asked for [D14.370]', async () => {
+    const { turns, budgets, begun, pass } = busyProcess();
+    budgets.charge(pagesOf('facct_many'), 100);
+    const key = { accountId: 'facct_many', testMode: false, perSecond: 100 };
+    const refused: unknown[] = [];
+    const pdf = () => {
+      const made = turns.expensiveOnPage({ accountId: 'facct_many', testMode: false }, async () => {
+        begun.push('pdf');
+      });
+      made.catch((error: unknown) => refused.push(error));
+    };
+    for (let count = 0; count < 9; count++) pdf();
+    await pass(400);
+    expect(begun).toEqual([]);
+    expect(refused).toEqual([expect.objectContaining({ code: 'rate_limited' })]);
+    expect(turns.neighbors.yields(key)).toBe(false);
+    await pass(700);
+    expect(begun).toContain('pdf');
+    await pass(200);
+    expect(begun).toHaveLength(8);
+  });
+
   test('have eight requests at work, and two in test mode beside live mode [D14.370]', async () => {
     const { begun, ends, visit, pass } = busyProcess();
     for (let count = 0; count < 9; count++) visit('live');

@@ -12,7 +12,6 @@ import { refusalHeaders, writeJson } from '../http/write-answer.ts';
 import type { Peers } from '../peers.ts';
 import { invoicePdf } from '../reports/invoice-pdf.ts';
 import type { ReadInvoiceDocument } from '../reports/read-invoice-document.ts';
-import type { ExpensiveRequests } from '../turns/expensive-requests.ts';
 import type { RequestTurns } from '../turns/request-turns.ts';
 import { openedRecord } from './opened-record.ts';
 import type { OpenPage, PageCalls, SessionPageCalls } from './page-calls.ts';
@@ -34,10 +33,7 @@ export interface CheckoutPageParts {
   readonly files: PageFiles;
   readonly limits: PageLimits;
   readonly bodies: BodyBudget;
-  /** The turns of PDFs. */
-  readonly expensive: ExpensiveRequests;
-  /** The turns of all else that a page asks for. */
-  readonly turns: Pick<RequestTurns, 'onPage'>;
+  readonly turns: Pick<RequestTurns, 'onPage' | 'expensiveOnPage'>;
   readonly accountOf: AccountOf;
   readonly sandboxUrl: string | undefined;
   readonly callerFor: ServiceContext['callerFor'];
@@ -188,7 +184,7 @@ const sessionActions: readonly PageAction<SessionPageCalls>[] = [
 ];
 
 async function serveInvoice(
-  { invoiceTokens, limits, callerFor, readInvoice, expensive, turns }: CheckoutPageParts,
+  { invoiceTokens, limits, callerFor, readInvoice, turns }: CheckoutPageParts,
   exchange: Exchange,
   token: string,
   format: 'html' | 'pdf',
@@ -205,7 +201,7 @@ async function serveInvoice(
   }
   const document = await turns.onPage(subject, () => readInvoice(accountId, id, { caller, requestId, traceparent }));
   if (format === 'html') return writeInvoiceHtml(exchange, document);
-  const pdf = await expensive.run(subject, () => invoicePdf(document));
+  const pdf = await turns.expensiveOnPage(subject, () => invoicePdf(document));
   await writeInvoicePdf(exchange, id, pdf);
 }
 

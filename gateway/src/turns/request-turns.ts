@@ -131,6 +131,8 @@ export class RequestTurns {
   readonly #counted: SharedRequests;
   /** Requests of shoppers' pages. */
   readonly #pages: SharedRequests;
+  /** Their PDFs. */
+  readonly #expensivePages: ExpensiveRequests;
   readonly largeAnswers = new LargeAnswers();
 
   constructor(here: ProcessTurns = processTurns()) {
@@ -142,6 +144,7 @@ export class RequestTurns {
     this.parts = new ExpensiveRequests(neighbors, { longestWaitMs: longestPartWaitMs }, budgets);
     this.#small = new SharedRequests(neighbors, {}, (caller) => budgets.isOver(caller));
     this.#counted = new SharedRequests(neighbors, {}, isSpent);
+    this.#expensivePages = new ExpensiveRequests(neighbors, {}, budgets);
     this.#pages = new SharedRequests(neighbors, { longestWaitMs: longestPageWaitMs }, (caller) =>
       neighbors.yields(caller) ? isSpent(caller) : budgets.isOver(caller),
     );
@@ -170,8 +173,8 @@ export class RequestTurns {
    * Does the work of a request of a page when it is the turn of the account's pages. They have turns and budgets of their own, so that visitors and the account's keys do not wait for
    * each other: an account can have as many visitors, from as many addresses, as it likes.
    */
-  async onPage<Done>({ accountId, testMode }: TurnCaller, work: () => Promise<Done>): Promise<Done> {
-    const caller: TurnCaller = { accountId, testMode, perSecond: pagesPerSecond, of: 'pages' };
+  async onPage<Done>(subject: TurnCaller, work: () => Promise<Done>): Promise<Done> {
+    const caller = pagesOf(subject);
     const entered = enterPresent(this.neighbors, caller, this.#pages);
     const leave = entered instanceof Promise ? await entered : entered;
     const isExpensive = this.neighbors.yields(caller);
@@ -182,6 +185,17 @@ export class RequestTurns {
       this.neighbors.left(caller);
     }
   }
+
+  /** Does expensive work of a page, such as a PDF, when it is the turn of the account's pages for it. */
+  async expensiveOnPage<Done>(subject: TurnCaller, work: () => Promise<Done>): Promise<Done> {
+    const caller = pagesOf(subject);
+    const measured = () => this.here.meter.run({ caller, isExpensive: true, wholeFor: 'budgets' }, work);
+    return this.neighbors.during(caller, () => this.#expensivePages.run(caller, measured));
+  }
+}
+
+function pagesOf({ accountId, testMode }: TurnCaller): TurnCaller {
+  return { accountId, testMode, perSecond: pagesPerSecond, of: 'pages' };
 }
 
 /** The share of pages is that of a key with the default limit of live mode. */
