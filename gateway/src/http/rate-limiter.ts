@@ -42,7 +42,7 @@ export class RateLimiter {
         limit,
         remaining: 0,
         resetSeconds: Math.ceil((from - nowMs) / 1_000),
-        retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)),
+        retryAfterSeconds: Math.max(1, Math.ceil(Math.round(waitMs) / 1_000)),
       };
     }
     this.#set(key, to, nowMs);

@@ -22,8 +22,7 @@ if (what === 'service') {
     return { stop: async () => undefined };
   });
 } else {
-  process.stdout.write('Loaded\n');
-  await runProcess(logger, async () => {
+  const running = runProcess(logger, async () => {
     if (what === 'refuse') throw new Error('cannot start');
     process.stdout.write('Started\n');
     const beat = setInterval(() => undefined, 1_000);
@@ -37,4 +36,7 @@ if (what === 'service') {
       },
     };
   });
+  // Its handlers of signals stand.
+  process.stdout.write('Loaded\n');
+  await running;
 }
