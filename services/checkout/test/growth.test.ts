@@ -29,9 +29,10 @@ test('every statement of the store is run on the large account', () => {
 });
 
 test('no statement reads more in a large account than in a small one, but one that is written to', () => {
-  const [growing = '', ...others] = growths(read.small, read.large, longPages);
-  expect(others).toEqual([]);
-  expect(growing).toMatch(/^test\.card_by_coalesce: .*Scan \| payment_methods/s);
+  const growing = growths(read.small, read.large, longPages);
+  const isMadeToGrow = (one: string) => one.startsWith('test.card_by_coalesce: ');
+  expect(growing.filter((one) => !isMadeToGrow(one))).toEqual([]);
+  expect(growing.filter(isMadeToGrow)).toEqual([expect.stringMatching(/Scan \| payment_methods/)]);
 });
 
 // How a confirm once found its card: under row-level security `coalesce` is compared with one card of the account after the other, and the plan names an index all the while.
