@@ -3222,19 +3222,17 @@ begin
   end if;
   return query
     with recursive turns as (
-      (select i.account_id, i.test_mode, 1 as turn from checkout.payment_intents i
+      (select i.account_id, i.test_mode, i.hold_check_at, 1 as turn from checkout.payment_intents i
         where i.status = 'requires_capture' and (i.account_id, i.test_mode) > (after_account collate "C", after_mode)
-        order by i.account_id, i.test_mode limit 1)
+        order by i.account_id, i.test_mode, i.hold_check_at limit 1)
       union all
-      select n.account_id, n.test_mode, t.turn + 1 from turns t cross join lateral (
-        select i.account_id, i.test_mode from checkout.payment_intents i
+      select n.account_id, n.test_mode, n.hold_check_at, t.turn + 1 from turns t cross join lateral (
+        select i.account_id, i.test_mode, i.hold_check_at from checkout.payment_intents i
          where i.status = 'requires_capture' and (i.account_id, i.test_mode) > (t.account_id, t.test_mode)
-         order by i.account_id, i.test_mode limit 1) n
+         order by i.account_id, i.test_mode, i.hold_check_at limit 1) n
        where t.turn < most
     )
-    select t.account_id, t.test_mode, exists (select from checkout.payment_intents i
-      where i.account_id = t.account_id and i.test_mode = t.test_mode and i.status = 'requires_capture' and i.hold_check_at <= at)
-      from turns t;
+    select t.account_id, t.test_mode, t.hold_check_at <= at from turns t;
 end $function$;
 alter function hold_turns(at timestamp with time zone, after_account text, after_mode boolean, most integer) owner to eligo_finder;
 grant execute on function hold_turns(at timestamp with time zone, after_account text, after_mode boolean, most integer) to eligo_checkout;
@@ -3793,19 +3791,17 @@ begin
   end if;
   return query
     with recursive turns as (
-      (select s.account_id, s.test_mode, 1 as turn from checkout.subscription_set_ups s
+      (select s.account_id, s.test_mode, s.next_check_at, 1 as turn from checkout.subscription_set_ups s
         where s.status in ('beginning', 'waiting') and (s.account_id, s.test_mode) > (after_account collate "C", after_mode)
-        order by s.account_id, s.test_mode limit 1)
+        order by s.account_id, s.test_mode, s.next_check_at limit 1)
       union all
-      select n.account_id, n.test_mode, t.turn + 1 from turns t cross join lateral (
-        select s.account_id, s.test_mode from checkout.subscription_set_ups s
+      select n.account_id, n.test_mode, n.next_check_at, t.turn + 1 from turns t cross join lateral (
+        select s.account_id, s.test_mode, s.next_check_at from checkout.subscription_set_ups s
          where s.status in ('beginning', 'waiting') and (s.account_id, s.test_mode) > (t.account_id, t.test_mode)
-         order by s.account_id, s.test_mode limit 1) n
+         order by s.account_id, s.test_mode, s.next_check_at limit 1) n
        where t.turn < most
     )
-    select t.account_id, t.test_mode, exists (select from checkout.subscription_set_ups s
-      where s.account_id = t.account_id and s.test_mode = t.test_mode and s.status in ('beginning', 'waiting') and s.next_check_at <= now())
-      from turns t;
+    select t.account_id, t.test_mode, t.next_check_at <= now() from turns t;
 end $function$;
 alter function set_up_turns(after_account text, after_mode boolean, most integer) owner to eligo_finder;
 grant execute on function set_up_turns(after_account text, after_mode boolean, most integer) to eligo_checkout;
