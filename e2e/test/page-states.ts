@@ -184,7 +184,7 @@ export function pageStateTests(place: () => Place): void {
   });
 }
 
-const documentOfFields = '<!doctype html><html lang="en"><title>Card</title></html>';
+const documentOfFields = '<!doctype html><html lang="en" data-one-language><title>Card</title></html>';
 
 // Runs in the browser, before the page's script. Both ways by which a view comes: in the document, and as an answer.
 function patchViews(patch: Record<string, unknown>): void {
