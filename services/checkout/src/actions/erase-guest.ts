@@ -6,12 +6,14 @@ import {
   finishGuestErasures,
   insertGuestErasures,
   lockGuestSessions,
+  type OwnedSession,
   sessionsOfEmail,
   unfinishedSessions,
 } from '../store/guest-erasures.ts';
 import { intentsOfSessions } from '../store/intents-of-erased.ts';
 import { expireIfDue } from './end-session.ts';
 import type { ErasureWork } from './erase-customer.ts';
+import { inPages } from './in-pages.ts';
 
 /** A shopper without a customer record: one session, or every session with an e-mail address. */
 export type Guest = { readonly sessionId: string } | { readonly email: string };
@@ -48,21 +50,20 @@ export async function findGuestSessions(database: Database, scope: Scope, guest:
     if (found === undefined) throw new Failure('checkout_session_not_found');
     keep(found);
   } else {
-    for (let after = ''; ; ) {
-      const page = await sessionsOfEmail(database, scope, guest.email, after, rowsOfPage);
+    await inPages<OwnedSession>(rowsOfPage, async (last) => {
+      const page = await sessionsOfEmail(database, scope, guest.email, last?.id ?? '', rowsOfPage);
       for (const one of page) keep(one);
-      if (page.length < rowsOfPage) break;
-      after = page.at(-1)?.id ?? '';
-    }
+      return page;
+    });
   }
-  const unfinishedIds: string[] = [];
-  for (let after = ''; ; ) {
+  const unfinishedIds = new Set<string>();
+  await inPages<string>(rowsOfPage, async (after = '') => {
     const page = await unfinishedSessions(database, scope, after, rowsOfPage);
-    unfinishedIds.push(...page.filter((id) => !sessionIds.includes(id)));
-    if (page.length < rowsOfPage) break;
-    after = page.at(-1) ?? '';
-  }
-  return { sessionIds, unfinishedIds, customerIds: [...customerIds] };
+    for (const id of page) unfinishedIds.add(id);
+    return page;
+  });
+  for (const id of sessionIds) unfinishedIds.delete(id);
+  return { sessionIds, unfinishedIds: [...unfinishedIds], customerIds: [...customerIds] };
 }
 
 /** Visits the payment intents of these sessions, page by page. Changes nothing. */
