@@ -1,5 +1,6 @@
 import type { Scope } from '@eligo/postgres';
 import { eachAtOnce } from './each-at-once.ts';
+import { nameOf } from './turns/turn-caller.ts';
 
 /** Where the last look among the accounts ended. */
 export interface TurnPlace {
@@ -106,7 +107,3 @@ export class AccountTurns {
 
 // Most failures are an outage of seconds.
 const failedPauseMs = 10_000;
-
-function nameOf({ accountId, testMode }: Scope): string {
-  return `${accountId} ${testMode}`;
-}
