@@ -1,6 +1,6 @@
 import { append } from '@eligo/events';
 import { Failure } from '@eligo/failures';
-import { type Database, type Scope, withTx } from '@eligo/postgres';
+import { type Database, inPages, type Scope, withTx } from '@eligo/postgres';
 import type { Clock } from '@eligo/values';
 import { customerMessage } from '../messages/customer.ts';
 import { lockCustomer, saveCustomer } from '../store/customers.ts';
@@ -17,7 +17,6 @@ import {
 import { intentsOfCustomer, intentsOfSessions } from '../store/intents-of-erased.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { expireIfDue } from './end-session.ts';
-import { inPages } from './in-pages.ts';
 
 /** Whose data is erased, and for whom. */
 export interface ErasureRequest {

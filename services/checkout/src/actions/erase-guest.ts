@@ -1,5 +1,5 @@
 import { Failure } from '@eligo/failures';
-import { type Database, type Scope, type Tx, withTx } from '@eligo/postgres';
+import { type Database, inPages, type Scope, type Tx, withTx } from '@eligo/postgres';
 import { eraseAnswers, eraseCardsOfSessions, eraseNames } from '../store/erasures.ts';
 import {
   findOwnedSession,
@@ -13,7 +13,6 @@ import {
 import { intentsOfSessions } from '../store/intents-of-erased.ts';
 import { expireIfDue } from './end-session.ts';
 import type { ErasureWork } from './erase-customer.ts';
-import { inPages } from './in-pages.ts';
 
 /** A shopper without a customer record: one session, or every session with an e-mail address. */
 export type Guest = { readonly sessionId: string } | { readonly email: string };

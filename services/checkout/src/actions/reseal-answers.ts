@@ -1,7 +1,6 @@
-import { type Database, withTx } from '@eligo/postgres';
+import { type Database, inPages, withTx } from '@eligo/postgres';
 import type { Keyring } from '@eligo/service';
 import { readSealedAnswers, replaceSealedAnswers, type SealedAnswers } from '../store/sealed-answers.ts';
-import { inPages } from './in-pages.ts';
 import { answersPlace } from './submit-letter-answers.ts';
 
 /** What became of the sealed answers. */

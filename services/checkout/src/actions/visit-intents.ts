@@ -1,6 +1,5 @@
-import { type Database, type Scope, withTx } from '@eligo/postgres';
+import { type Database, inPages, type Scope, withTx } from '@eligo/postgres';
 import { intentsOfCustomer, intentsOfSessions, sessionsOfCustomer } from '../store/intents-of-erased.ts';
-import { inPages } from './in-pages.ts';
 
 const rowsOfPage = 50;
 

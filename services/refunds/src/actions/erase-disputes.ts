@@ -1,4 +1,4 @@
-import { type Database, type Scope, withTx } from '@eligo/postgres';
+import { type Database, inPages, type Scope, withTx } from '@eligo/postgres';
 import { disputesOfIntent, eraseDisputesOf, filesOfErased, markErased } from '../store/erased-intents.ts';
 
 /** What was erased of disputes, and the files that they alone were given. */
@@ -21,14 +21,13 @@ export async function eraseDisputes(
   let disputes = 0;
   const fileIds = new Set<string>();
   for (const intentId of paymentIntentIds) {
-    for (let after = ''; ; ) {
+    await inPages<string>(disputesOfPage, async (after = '') => {
       const ids = await disputesOfIntent(database, scope, intentId, after, disputesOfPage);
-      if (ids.length === 0) break;
+      if (ids.length === 0) return ids;
       disputes += await withTx(database, scope, (tx) => eraseDisputesOf(tx, scope, ids));
       for (const id of await filesOfErased(database, scope, ids)) fileIds.add(id);
-      if (ids.length < disputesOfPage) break;
-      after = ids.at(-1) ?? '';
-    }
+      return ids;
+    });
   }
   return { disputes, fileIds: [...fileIds] };
 }
