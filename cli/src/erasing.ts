@@ -7,14 +7,14 @@ import { isId, systemClock } from '@eligo/values';
 import { type Given, type Outcome, UsageError } from './command.ts';
 import { mailFolders, withEverything } from './connect.ts';
 
-/** What the commands that erase a person have in common in what they are given. */
+/** The options of every command that erases a person. */
 export interface GivenErasure {
   readonly scope: Scope;
   readonly requestedBy: string;
   readonly withOpenDisputes: boolean;
 }
 
-/** Reads it. */
+/** Reads the options of a command that erases a person. Throws `UsageError` for a missing or wrong one. */
 export function readErasure(given: Given): GivenErasure {
   const accountId = given.needed('account');
   if (!isId('account', accountId)) throw new UsageError('--account must be the identifier of an account: facct_…');
@@ -24,14 +24,14 @@ export function readErasure(given: Given): GivenErasure {
   return { scope, requestedBy, withOpenDisputes: given.flag('with-open-disputes') };
 }
 
-/** The disputes of a person's payment intents that wait for a response: the bank decides against a partner who gives no evidence in time. None with `isAllowed`. */
+/** Finds the disputes of a person's payment intents that wait for a response: the bank decides against a partner that submits no evidence in time. Finds none if they do not matter (`isAllowed`). */
 export async function openDisputesAmong(
   scope: Scope,
   isAllowed: boolean,
   visitIntents: (checkout: Database, visit: (intentIds: readonly string[]) => Promise<void>) => Promise<void>,
 ): Promise<OpenDispute[]> {
-  const found = new Map<string, OpenDispute>();
   if (isAllowed) return [];
+  const found = new Map<string, OpenDispute>();
   await withEverything('refunds', (refunds) =>
     withEverything('checkout', (checkout) =>
       visitIntents(checkout, async (intentIds) => {
@@ -42,7 +42,7 @@ export async function openDisputesAmong(
   return [...found.values()];
 }
 
-/** Says that nothing was erased of `subject`, and which disputes wait. */
+/** The outcome of a command that erased nothing of `subject`, because these disputes wait for a response. */
 export function refusalOf(key: 'customer_id' | 'guest', subject: string, open: readonly OpenDispute[]): Outcome {
   const disputes = open.map(({ disputeId, dueBy }) => ({
     dispute_id: disputeId,
@@ -68,7 +68,7 @@ export interface ErasedElsewhere {
   readonly mails: number | null;
 }
 
-/** That in words. */
+/** What was erased beside receipts, in words for the operator. */
 export function wordsOf({ disputes, files, mails }: Omit<ErasedElsewhere, 'receipts'>): string {
   const kept = mails === null ? 'no folder searched for kept mails' : `${mails} kept mails`;
   return `evidence of ${disputes} disputes, ${files} files, ${kept}`;
