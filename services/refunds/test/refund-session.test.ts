@@ -37,6 +37,26 @@ describe('refunding a session', () => {
     expect(await books(on, scope)).toEqual({ refunds: 1_500, refunds_payable: 0, processor_balance: -1_500 });
   });
 
+  it('shows a refund and its parts as they are at one moment', async () => {
+    const scope = someScope();
+    for (let round = 0; round < 10; round++) {
+      const session = await on.paid(scope, { hsa: 4_000 });
+      const { refund } = await on.refunds.refundSession({ sessionId: session.id }, on.as(scope));
+      const id = refund?.refundId ?? '';
+      const seen = await Promise.all(
+        Array.from({ length: 8 }, async () => {
+          for (const states: string[] = []; ; ) {
+            const read = await on.refunds.getRefund({ id }, on.as(scope));
+            states.push(`${read.referenceStatus} of ${read.items.map((item) => item.referenceStatus)}`);
+            if (read.status === 'succeeded') return states;
+          }
+        }),
+      );
+      const torn = ['available of undefined', 'undefined of available'];
+      expect(seen.flat().filter((state) => torn.includes(state))).toEqual([]);
+    }
+  });
+
   it('gives each card its part of a split session [SREF-3, D13.8]', async () => {
     const scope = someScope();
     const session = await on.paid(scope, { hsa: 3_000, credit: 1_200 });

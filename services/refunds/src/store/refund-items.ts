@@ -24,6 +24,20 @@ export async function itemsOf(
   return new Map([...byRefund].map(([refundId, own]) => [refundId, own.map(fromRow)]));
 }
 
+/** What a statement that joins a refund's parts as `i` selects of each. */
+export function joinedItemColumns(): string {
+  return itemColumns.map((column) => `i.${column} as "item.${column}"`).join(', ');
+}
+
+/** The part that a row of such a statement has. One of a refund without parts has none. */
+export function joinedItem(row: object): RefundItem | undefined {
+  const own = Object.entries(row).flatMap(([name, value]) =>
+    name.startsWith('item.') ? [[name.slice('item.'.length), value] as const] : [],
+  );
+  const item = Object.fromEntries(own) as unknown as ItemRow;
+  return item.refund_id === null ? undefined : fromRow(item);
+}
+
 /** Moves a part that the processor has decided or let wait; false when it does not stand where it was thought to. */
 export async function moveItem(
   tx: Tx,
@@ -112,14 +126,18 @@ export function jsonOfCaptures(captures: readonly RefundedCapture[]): string {
   );
 }
 
+const itemColumns = [
+  ...['refund_id', 'payment_intent_id', 'payment_method_id', 'charge_id', 'processor_intent_id', 'amount_cents'],
+  ...['status', 'end_status', 'reference_id', 'reference_type', 'reference_status', 'processor', 'processor_account'],
+  ...['balance_transaction_id', 'captures'],
+] as const;
+
 const here = 'account_id = $1 and test_mode = $2';
 const one = `${here} and refund_id = $3 and payment_intent_id = $4`;
 
 const select = scoped<ItemRow>(
   'refund_items.of',
-  `select refund_id, payment_intent_id, payment_method_id, charge_id, processor_intent_id, amount_cents, status, end_status,
-          reference_id, reference_type, reference_status, processor, processor_account, balance_transaction_id, captures
-     from refunds.refund_items where ${here} and refund_id = any($3::text[]) order by refund_id, position`,
+  `select ${itemColumns.join(', ')} from refunds.refund_items where ${here} and refund_id = any($3::text[]) order by refund_id, position`,
 );
 const move = scoped(
   'refund_items.move',

@@ -2,12 +2,18 @@ import { type Db, type Page, type PageSource, readPage, type Scope, scoped, type
 import { centsFromInt64 } from '@eligo/values';
 import type { Refund, RefundItem } from '../domain/refund.ts';
 import type { RefundStatus } from '../domain/refund-states.ts';
-import { itemsOf } from './refund-items.ts';
+import { itemsOf, joinedItem, joinedItemColumns } from './refund-items.ts';
 
 /** The refund, or undefined when there is none that may be shown. */
 export async function findRefund(db: Db, scope: Scope, refundId: string): Promise<Refund | undefined> {
-  const [row, items] = await Promise.all([db.row(select, scope, [refundId]), itemsOf(db, scope, [refundId])]);
-  return row === undefined ? undefined : fromRow(row, items.get(refundId) ?? []);
+  const rows = await db.rows(select, scope, [refundId]);
+  return (
+    rows[0] &&
+    fromRow(
+      rows[0],
+      rows.flatMap((row) => joinedItem(row) ?? []),
+    )
+  );
 }
 
 /** The same, and nobody else moves it until the transaction ends. Every writer of a refund takes this lock first. */
@@ -124,7 +130,14 @@ const columns = [
 const one = 'account_id = $1 and test_mode = $2 and id = $3';
 const shown = `${one} and amount_cents is not null`;
 
-const select = scoped<RefundRow>('refunds.get', `select ${columns} from refunds.refunds where ${shown}`);
+// By one statement, so that it shows the refund and its parts as they are at one moment.
+const select = scoped<RefundRow>(
+  'refunds.get',
+  `select ${columns.map((column) => `r.${column}`)}, ${joinedItemColumns()}
+     from (select * from refunds.refunds where ${shown}) r
+     left join refunds.refund_items i on i.account_id = $1 and i.test_mode = $2 and i.refund_id = $3
+    order by i.position`,
+);
 const selectForUpdate = scoped<RefundRow>(
   'refunds.lock',
   `select ${columns} from refunds.refunds where ${shown} for no key update`,
