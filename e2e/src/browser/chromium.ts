@@ -1,6 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { withLock } from '@eligo/processes/lock';
+import { keptFolder, repositoryRoot } from '@eligo/stack';
 import { type Browser, chromium } from 'playwright-core';
 import { chromiumFromDebian, packages } from './chromium-from-debian.ts';
 
@@ -23,9 +25,8 @@ const notForShoppers = [
  */
 export async function launchChromium({ likeShoppers = false } = {}): Promise<Browser> {
   const names = likeShoppers ? windowed : [...headlessShell, ...windowed];
-  const executablePath = process.env.ELIGO_CHROMIUM || onPath(names);
   return chromium.launch({
-    ...(executablePath ? { executablePath } : await fetched(names)),
+    ...(await programOf(names)),
     ...(likeShoppers ? { ignoreDefaultArgs: ['--disable-back-forward-cache'] } : {}),
     args: [
       ...(likeShoppers
@@ -45,6 +46,22 @@ export async function launchChromium({ likeShoppers = false } = {}): Promise<Bro
   });
 }
 
+interface Program {
+  readonly executablePath: string;
+  readonly env?: Record<string, string>;
+}
+
+// One process after the other: while another one installs both packages, the browser is there before the headless shell.
+async function programOf(names: readonly string[]): Promise<Program> {
+  const given = process.env.ELIGO_CHROMIUM;
+  if (given) return { executablePath: given };
+  const lock = join(keptFolder(join(repositoryRoot, '.eligo', 'bin')), 'chromium-install.lock');
+  return withLock(lock, async () => {
+    const executablePath = onPath(names);
+    return executablePath === undefined ? fetched(names) : { executablePath };
+  });
+}
+
 function onPath(names: readonly string[]): string | undefined {
   const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== '');
   return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(isExecutable);
@@ -52,7 +69,7 @@ function onPath(names: readonly string[]): string | undefined {
 
 const advice = 'install it (Debian: apt-get install chromium) or set ELIGO_CHROMIUM.';
 
-async function fetched(names: readonly string[]): Promise<{ executablePath: string; env?: Record<string, string> }> {
+async function fetched(names: readonly string[]): Promise<Program> {
   if (process.getuid?.() === 0) return { executablePath: installed(names) };
   try {
     return await chromiumFromDebian(names);
