@@ -180,53 +180,70 @@ function* orders(names: readonly CallName[]): Generator<readonly CallName[]> {
 }
 
 /**
- * One way to make calls one after the other. Those before the step that is due are made a moment before that, or when it is due, which has them do it first. Two
- * calls are two steps each. A renewal, which an account can spread over a minute: its period begins with an open invoice, which is then charged. And a change: it is
- * saved, and then a card pays what is owed.
+ * One way to make calls one after the other. Those before the step that is due are made a moment before that, or when it is due, which has them do it first. Some
+ * calls are two steps each. A renewal, which an account can spread over a minute: its period begins with an open invoice, which is then charged. And a change or a
+ * payment: it is saved, and then a card pays what is owed. The calls after one of `inParts` are made between its two steps.
  */
 interface Way {
   readonly order: readonly CallName[];
   readonly isEarly: boolean;
   readonly spreads: boolean;
-  readonly parts: boolean;
+  readonly inParts: readonly number[];
 }
+
+const oneStep: ReadonlySet<CallName> = new Set(['renew', 'void', 'new number', 'cancel']);
 
 function waysOf(names: readonly CallName[]): Way[] {
   const either = [false, true];
   return [...orders(names)].flatMap((order) =>
     (order.includes('renew') ? either : [false]).flatMap((spreads) =>
       (order.indexOf('renew') > 0 ? either : [false]).flatMap((isEarly) =>
-        either.map((parts) => ({ order, isEarly, spreads, parts })),
+        subsets(partable(order)).map((inParts) => ({ order, isEarly, spreads, inParts })),
       ),
     ),
   );
 }
 
-async function comesTo(standing: Standing, cardThen: Card, { order, isEarly, spreads, parts }: Way): Promise<string> {
+// Nothing comes after the last call.
+function partable(order: readonly CallName[]): number[] {
+  return order.flatMap((call, at) => (oneStep.has(call) || at === order.length - 1 ? [] : [at]));
+}
+
+function subsets(of: readonly number[]): number[][] {
+  const [first, ...others] = of;
+  if (first === undefined) return [[]];
+  return subsets(others).flatMap((one) => [one, [first, ...one]]);
+}
+
+async function comesTo(standing: Standing, cardThen: Card, { order, isEarly, spreads, inParts }: Way): Promise<string> {
   const of = await bring(standing, cardThen);
   if (spreads) await withTx(on.database, of.scope, (tx) => saveRenewalSpread(tx, of.scope, 1));
   const [due, early] = [calledAt[standing], new Date(calledAt[standing].getTime() - 1)];
-  const steps = order.map((call, at) => ({ call, time: isEarly && at < order.indexOf('renew') ? early : due }));
-  return outcomeOf(of, await makeInTurn(of, steps, parts));
+  const steps = order.map((call, at) => ({
+    ...{ call, time: isEarly && at < order.indexOf('renew') ? early : due },
+    inParts: inParts.includes(at),
+  }));
+  return outcomeOf(of, await makeInTurn(of, steps));
 }
 
 interface Step {
   readonly call: CallName;
   readonly time: Date;
+  readonly inParts: boolean;
 }
 
-/** Makes calls one after the other or, with `parts`, those after a change between its two steps. */
-async function makeInTurn(of: Called, [first, ...others]: readonly Step[], parts: boolean): Promise<readonly Made[]> {
+/** Makes calls one after the other, and those after one that is made in parts between its two steps. */
+async function makeInTurn(of: Called, [first, ...others]: readonly Step[]): Promise<readonly Made[]> {
   if (first === undefined) return [];
   let rest: Promise<readonly Made[]> | undefined;
   const makeRest = () => {
-    rest ??= makeInTurn(of, others, parts);
+    rest ??= makeInTurn(of, others);
     return rest;
   };
   const context = {
     ...on.context,
     failpoint: async (name: string) => {
-      if (parts && (name === 'subscription.changed' || name === 'invoice.due')) await makeRest();
+      if (first.inParts && (name === 'subscription.changed' || name === 'invoice.due')) await makeRest();
     },
   };
   on.at(first.time);
@@ -259,11 +276,11 @@ async function lookFor(
 }
 
 // What was refused was most likely refused because of what was done. This decides only how soon the outcome is found.
-function unlikeliness({ order, isEarly, spreads, parts }: Way, refused: ReadonlySet<CallName>): number {
+function unlikeliness({ order, isEarly, spreads, inParts }: Way, refused: ReadonlySet<CallName>): number {
   const before = order.map((call, at) =>
     refused.has(call) ? order.slice(at).filter((later) => !refused.has(later)).length : 0,
   );
-  return before.reduce((sum, one) => sum + one, 0) + [isEarly, spreads, parts].filter(Boolean).length;
+  return before.reduce((sum, one) => sum + one, 0) + [isEarly, spreads].filter(Boolean).length + inParts.length;
 }
 
 /** Makes the calls at once by two instances, each of which renews, in another order each time, and compares with what they come to one after the other. */
