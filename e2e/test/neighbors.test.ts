@@ -12,7 +12,7 @@ if (isLongRun) {
   describeShortly();
 }
 
-/** The attacks on pages and by endpoints, each once and for a second: too short for the goal, and long enough to notice that half is lost. */
+/** The attacks on pages and by endpoints, each once and for two seconds: too short for the goal, and long enough to notice that half is lost. */
 function describeShortly(): void {
   describe('neighbors, shortly', () => {
     let eligo: Constellation;
@@ -24,7 +24,7 @@ function describeShortly(): void {
     it('an account keeps half of its process beside one with 60 pages in use and one with 1,000 endpoints [D14.370] [D14.371]', async () => {
       const found = await measureNeighbors(eligo, {
         ...{ victim: 'same rank', perSecond: 100, kinds: ['pages', 'endpoints'] },
-        ...{ rounds: 1, aloneMs: 600, attackedMs: 1_000 },
+        ...{ rounds: 1, aloneMs: 700, attackedMs: 2_000 },
       });
       expect(found).toHaveLength(3);
       expect(found.filter(({ keptShare, keptOfProcessor = 0 }) => Math.max(keptShare, keptOfProcessor) < 0.5)).toEqual(
