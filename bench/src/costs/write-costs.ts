@@ -101,7 +101,7 @@ export async function measureStatements(
 }
 
 async function prepare({ place }: Measured, operation: ComparedOperation, each: number): Promise<string[][]> {
-  if (operation === 'create-session') return [];
+  if (operation === 'create-session' || operation === 'create-session-keyed') return [];
   if (operation in slotsOf) return openPages(place, each);
   return operation === 'confirm' ? openSessions(place, each) : paidSessions(place, each);
 }
@@ -113,6 +113,7 @@ function send(
   each: number,
 ): Promise<LoadResult> {
   if (operation === 'create-session') return loadEach(place, createTexts(place, each));
+  if (operation === 'create-session-keyed') return loadEach(place, createTexts(place, each, { keyed: true }));
   if (operation === 'page-pay' || operation === 'page-pay-two') return pay(place, sessions, slotsOf[operation]);
   return operation === 'confirm' ? confirmSessions(place, sessions) : refundSessions(place, sessions);
 }

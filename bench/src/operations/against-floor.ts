@@ -34,7 +34,8 @@ export const againstFloor = (operation: WriteOperation, form: 'bare' | 'calls') 
 };
 
 async function prepare(place: Place, operation: WriteOperation, each: number): Promise<() => Promise<Round>> {
-  if (operation === 'create-session') return () => loadEach(place, createTexts(place, each));
+  // The floor keeps a key with each session.
+  if (operation === 'create-session') return () => loadEach(place, createTexts(place, each, { keyed: true }));
   if (operation === 'confirm') {
     const sessions = await openSessions(place, each);
     return () => confirmSessions(place, sessions);

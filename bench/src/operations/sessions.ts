@@ -14,12 +14,14 @@ export interface Place {
   readonly shop: BenchShop;
 }
 
-/** For each connection as many requests that create a session, each with that connection's own shopper. */
-export function createTexts({ shop, apiKey }: Place, perConnection: number): string[][] {
+/** For each connection as many requests that create a session, each with that connection's own shopper and, if asked for, a key of its own. */
+export function createTexts({ shop, apiKey }: Place, perConnection: number, { keyed = false } = {}): string[][] {
   return shop.shoppers.map((shopper) => {
     const body = sessionBody(shop, shopper);
-    const request = requestText('POST', '/v1/checkout/sessions', apiKey, { body });
-    return Array.from({ length: perConnection }, () => request);
+    const text = (key?: { idempotencyKey: string }) =>
+      requestText('POST', '/v1/checkout/sessions', apiKey, { body, ...key });
+    const keyless = text();
+    return Array.from({ length: perConnection }, () => (keyed ? text({ idempotencyKey: randomUUID() }) : keyless));
   });
 }
 
