@@ -22,7 +22,7 @@ import type { CapturedHold } from './store/captures-together.ts';
 import type { AttemptToSend } from './store/charge-attempts.ts';
 import type { CreationFacts, FactsQuery } from './store/creation-facts.ts';
 import type { IntentOperation } from './store/intent-operations.ts';
-import type { NewSessionRows } from './store/new-sessions.ts';
+import type { KeyedSessionRows, NewSessionRows } from './store/new-sessions.ts';
 import type { BegunPayment, PaidPage } from './store/page-payments.ts';
 import type { ConfirmedMethod } from './store/payment-methods.ts';
 import type { ReceivedCharge } from './store/received-charges.ts';
@@ -49,6 +49,7 @@ export interface Context {
   readonly plainCarts: PlainCarts;
   /** Writes plain sessions, those that come at the same time together (ADR 20). */
   readonly newSessions: GroupedWrites<NewSessionRows, void>;
+  readonly newKeyedSessions: GroupedWrites<KeyedSessionRows, boolean>;
 }
 
 /** A charge that completes its session, with the events that say so. */

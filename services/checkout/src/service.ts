@@ -12,7 +12,7 @@ import {
   startWithKeyring,
 } from '@eligo/service';
 import { openChargeGroups } from './actions/charge-groups.ts';
-import { openCreationFacts, openNewSessions } from './actions/create-session.ts';
+import { openCreationFacts, openNewKeyedSessions, openNewSessions } from './actions/create-session.ts';
 import { openPaymentTurns } from './actions/payment-turn.ts';
 import { openPlainCarts } from './actions/plain-carts.ts';
 import { type CheckoutSettings, readCheckoutSettings } from './config.ts';
@@ -78,6 +78,7 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
       groups: openChargeGroups({ database, clock, failpoint, budgets }),
       creationFacts: openCreationFacts(database),
       newSessions: openNewSessions(database),
+      newKeyedSessions: openNewKeyedSessions(database),
     };
     return {
       handlers: [

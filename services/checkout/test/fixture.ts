@@ -20,7 +20,12 @@ import { createLogger, failpoint, openKeyring, readEnvironment } from '@eligo/se
 import { type TestDatabase, testDatabase } from '@eligo/testkit';
 import { type Clock, newId } from '@eligo/values';
 import { openChargeGroups } from '../src/actions/charge-groups.ts';
-import { createSession, openCreationFacts, openNewSessions } from '../src/actions/create-session.ts';
+import {
+  createSession,
+  openCreationFacts,
+  openNewKeyedSessions,
+  openNewSessions,
+} from '../src/actions/create-session.ts';
 import { openPaymentTurns } from '../src/actions/payment-turn.ts';
 import { openPlainCarts } from '../src/actions/plain-carts.ts';
 import { type ChargeBudgets, defaultBudgets } from '../src/charge-budgets.ts';
@@ -128,6 +133,7 @@ export async function openFixture(options: FixtureOptions = {}): Promise<Fixture
     groups: openChargeGroups(charges),
     creationFacts: openCreationFacts(database),
     newSessions: openNewSessions(database),
+    newKeyedSessions: openNewKeyedSessions(database),
   };
   return {
     ...{ test, database, scope, call, clock, catalog, context },

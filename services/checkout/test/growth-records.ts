@@ -52,6 +52,8 @@ export async function exerciseRecords(fixture: ChargingFixture): Promise<void> {
     idempotency: key,
   });
   await loadSession(database, scope, made.id);
+  const plain = [{}, { fees: [{ amountCents: 1n }] }, { mode: 'setup', lines: [], customerId }];
+  for (const [at, parts] of plain.entries()) await make({ ...parts, idempotency: { ...key, key: `plain ${at}` } });
   fixture.catalog.addCode('GROWTH', { amountOffCents: 1n });
   const priced = await make({ customerId, allowPromotionCodes: true });
   await changePromoCode(context, call, priced.id, 'GROWTH');

@@ -37,9 +37,16 @@ import {
 } from '../store/creation-facts.ts';
 import { findCustomer } from '../store/customers.ts';
 import { findValidLetters } from '../store/letters.ts';
-import { insertSession, insertSessions, isWrittenByOneStatement, type NewSessionRows } from '../store/new-sessions.ts';
+import {
+  insertKeyedSessions,
+  insertSession,
+  insertSessions,
+  isWrittenByOneStatement,
+  type KeyedSessionRows,
+  type NewSessionRows,
+} from '../store/new-sessions.ts';
 import { arePaymentsInFlight } from '../store/payment-in-flight.ts';
-import { takeSessionKey } from '../store/session-keys.ts';
+import { type SessionKey, takeSessionKey } from '../store/session-keys.ts';
 import { loadSession } from '../store/sessions.ts';
 import { chargeAtOnce } from './charge-at-once.ts';
 import { expireReplaced } from './end-session.ts';
@@ -53,7 +60,7 @@ import { isWrittenMeanwhile } from './written-meanwhile.ts';
 export interface SessionRequest {
   readonly terms: SessionTerms;
   readonly cart: GivenCart;
-  readonly key: { readonly key: string; readonly requestHash: Uint8Array } | undefined;
+  readonly key: SessionKey | undefined;
 }
 
 /**
@@ -194,9 +201,12 @@ async function write(
   { key, earlier, reserved, isInline }: Writing,
 ): Promise<boolean> {
   const { id } = rows.session;
-  if (key === undefined && !reserved && !isInline && isWrittenByOneStatement(rows)) {
-    await context.newSessions.submit(scope, rows);
-    return true;
+  if (!reserved && !isInline && isWrittenByOneStatement(rows)) {
+    if (key === undefined) {
+      await context.newSessions.submit(scope, rows);
+      return true;
+    }
+    if (earlier === undefined) return context.newKeyedSessions.submit(scope, { rows, key });
   }
   try {
     await withTx(context.database, scope, async (tx) => {
@@ -274,6 +284,18 @@ async function chargeIfAsked(context: Context, call: Call, session: Session): Pr
 /** Opens the reads of what sessions depend on. */
 export function openCreationFacts(database: Database): GroupedReads<FactsQuery, CreationFacts> {
   return openGroupedReads<FactsQuery, CreationFacts>((scope, queries) => readCreationFacts(database, scope, queries));
+}
+
+/** Opens the writes of plain sessions with keys that have stood for none. Answers whether a session was written, or another one has its key. */
+export function openNewKeyedSessions(database: Database): GroupedWrites<KeyedSessionRows, boolean> {
+  return openGroupedWrites<KeyedSessionRows, boolean>({
+    database,
+    async writeGroup(tx, scope, sessions) {
+      const written = insertKeyedSessions(tx, scope, sessions);
+      commitBehind(tx);
+      return written;
+    },
+  });
 }
 
 /** Opens the writes of plain sessions: without a key, redemptions, inline parts, discounts and selling plans. */

@@ -1,5 +1,6 @@
 import { maxGroupSize, type Scope, scoped, type Tx } from '@eligo/postgres';
 import type { EligibilityRecord, ExistingLetter, Session, SessionLine } from '../domain/session.ts';
+import type { SessionKey } from './session-keys.ts';
 
 /** A session with all that is written with it. */
 export interface NewSessionRows {
@@ -38,6 +39,39 @@ export function isWrittenByOneStatement({ session, existingLetters }: NewSession
 
 /** Writes new sessions with their lines, fees and eligibility records, at most 16, with one statement. Discounts, existing letters and selling plans are not written. */
 export async function insertSessions(tx: Tx, scope: Scope, rows: readonly NewSessionRows[]): Promise<void> {
+  const values = valuesOf(rows);
+  await tx.execute(inserts[values.length - 1] ?? insertOnly, scope, values.map(toJson));
+}
+
+/** A new session, and a key that has stood for none. */
+export interface KeyedSessionRows {
+  readonly rows: NewSessionRows;
+  readonly key: SessionKey;
+}
+
+/** Writes sessions in the same way, each with its key. Answers which were written: one is not if another request has used its key meanwhile. */
+export async function insertKeyedSessions(
+  tx: Tx,
+  scope: Scope,
+  sessions: readonly KeyedSessionRows[],
+): Promise<boolean[]> {
+  const values = valuesOf(sessions.map(({ rows }) => rows));
+  const keys = sessions.map(({ key, rows }) => ({
+    ...{ key: key.key, session_id: rows.session.id },
+    request_hash: Buffer.from(key.requestHash).toString('hex'),
+  }));
+  const insert = keyedInserts[values.length - 1] ?? keyedInsertOnly;
+  const written = await tx.rows(insert, scope, [...values, keys].map(toJson));
+  const ids = new Set(written.map(({ session_id }) => session_id));
+  return sessions.map(({ rows }) => ids.has(rows.session.id));
+}
+
+function toJson(value: unknown): string {
+  return JSON.stringify(value);
+}
+
+// The sessions; their lines and records, if there are any; and then their fees.
+function valuesOf(rows: readonly NewSessionRows[]): unknown[] {
   const values: unknown[] = [rows.map(({ session }) => sessionRow(session))];
   const lines = rows.flatMap(({ lines: own }) => own.map(lineRow));
   const fees = rows.flatMap(({ session }) =>
@@ -51,12 +85,7 @@ export async function insertSessions(tx: Tx, scope: Scope, rows: readonly NewSes
   }
   if (records.length > 0 || fees.length > 0) values.push(lines, records);
   if (fees.length > 0) values.push(fees);
-  const insert = fees.length > 0 ? insertWithFees : records.length > 0 ? insertWithLines : insertOnly;
-  await tx.execute(
-    insert,
-    scope,
-    values.map((value) => JSON.stringify(value)),
-  );
+  return values;
 }
 
 function plansOf({ details }: Session): string[] {
@@ -115,7 +144,7 @@ function lineRow(line: SessionLine) {
 
 // Numbers in JSON are exact here: Postgres reads their text as bigint, and ours are safe integers. The limit is that of a group; without it the planner
 // expects a hundred rows of JSON.
-const intoSessions = `insert into checkout.sessions
+const intoSessions = (where = '') => `insert into checkout.sessions
      (account_id, test_mode, id, status, mode, capture_method, customer_id, customer_email, test_clock_id, payment_method_id,
       client_reference_id, setup_future_use, amount_subtotal_cents, amount_discount_cents, amount_tax_cents,
       amount_shipping_cents, amount_fee_cents, amount_total_cents, amount_eligible_cents, amount_iias_cents,
@@ -131,9 +160,9 @@ const intoSessions = `insert into checkout.sessions
      letter_fee_status text, fee_count smallint, discount_count smallint, visit_type text, expires_at timestamptz,
      created_at timestamptz, split_cart_id text, storefront_payment_details jsonb, shipping_details jsonb, metadata jsonb,
      details jsonb)
-   limit ${maxGroupSize}`;
+   ${where} limit ${maxGroupSize}`;
 
-const intoLines = `insert into checkout.session_lines
+const intoLines = (where = '') => `insert into checkout.session_lines
      (account_id, test_mode, session_id, id, position, price_id, product_id, description, quantity, unit_amount_cents,
       amount_subtotal_cents, amount_discount_cents, amount_tax_cents, amount_shipping_cents, amount_fee_cents,
       amount_total_cents, amount_eligible_cents, eligibility_class, eligibility_rule, eligibility_rule_version, rationale,
@@ -143,28 +172,63 @@ const intoLines = `insert into checkout.session_lines
      "unitAmountCents" bigint, "amountSubtotalCents" bigint, "amountDiscountCents" bigint, "amountTaxCents" bigint,
      "amountShippingCents" bigint, "amountFeeCents" bigint, "amountTotalCents" bigint, "amountEligibleCents" bigint,
      "eligibilityClass" text, "eligibilityRule" text, "eligibilityRuleVersion" text, rationale text,
-     "recurringInterval" text, "recurringIntervalCount" integer, "recurringTrialDays" integer)`;
+     "recurringInterval" text, "recurringIntervalCount" integer, "recurringTrialDays" integer) ${where}`;
 
-const intoRecords = `insert into checkout.eligibility_records
+const intoRecords = (where = '') => `insert into checkout.eligibility_records
      (account_id, test_mode, id, session_id, eligible_cents, food_policy, policy_version, created_at)
    select $1, $2, r.* from json_to_recordset($5::json) as r (
-     id text, "sessionId" text, "eligibleCents" bigint, "foodPolicy" boolean, "policyVersion" text, "createdAt" timestamptz)`;
+     id text, "sessionId" text, "eligibleCents" bigint, "foodPolicy" boolean, "policyVersion" text, "createdAt" timestamptz) ${where}`;
 
-const intoFees = `insert into checkout.session_fees
+const intoFees = (where = '') => `insert into checkout.session_fees
      (account_id, test_mode, session_id, position, id, amount_cents, name, description, fee_type, applied, waived_reason)
    select $1, $2, f.* from json_to_recordset($6::json) as f (
      "sessionId" text, position smallint, id text, "amountCents" bigint, name text, description text, "feeType" text,
-     applied boolean, "waivedReason" text)`;
+     applied boolean, "waivedReason" text) ${where}`;
 
-const insertOnly = scoped<never>('sessions.insert', intoSessions);
-const insertWithLines = scoped<never>(
-  'sessions.insert_with_lines',
-  `with session as (${intoSessions}), lines as (${intoLines}) ${intoRecords}`,
-);
-const insertWithFees = scoped<never>(
-  'sessions.insert_with_fees',
-  `with session as (${intoSessions}), lines as (${intoLines}), record as (${intoRecords}) ${intoFees}`,
-);
+const insertOnly = scoped<never>('sessions.insert', intoSessions());
+const inserts = [
+  insertOnly,
+  undefined,
+  scoped<never>(
+    'sessions.insert_with_lines',
+    `with session as (${intoSessions()}), lines as (${intoLines()}) ${intoRecords()}`,
+  ),
+  scoped<never>(
+    'sessions.insert_with_fees',
+    `with session as (${intoSessions()}), lines as (${intoLines()}), record as (${intoRecords()}) ${intoFees()}`,
+  ),
+];
+
+// The keys decide: a session whose key is taken is left out with its parts. In the order of the keys, so that two groups wait for each other in one direction.
+function keyedInsert(name: string, count: number) {
+  const ofTaken = (column: string) => `where ${column} in (select session_id from taken)`;
+  const parts = [
+    `session as (${intoSessions(ofTaken('s.id'))})`,
+    `lines as (${intoLines(ofTaken('l."sessionId"'))})`,
+    `record as (${intoRecords(ofTaken('r."sessionId"'))})`,
+    `fees as (${intoFees(ofTaken('f."sessionId"'))})`,
+  ];
+  return scoped<{ session_id: string }>(
+    name,
+    `with taken as (
+       insert into checkout.session_keys (account_id, test_mode, key, request_hash, session_id)
+       select $1, $2, k.key, decode(k.request_hash, 'hex'), k.session_id
+         from json_to_recordset($${count + 3}::json) as k (key text, request_hash text, session_id text)
+        order by k.key limit ${maxGroupSize}
+       on conflict (account_id, test_mode, key) do nothing
+       returning session_id
+     ), ${parts.slice(0, count).join(', ')}
+     select session_id from taken`,
+  );
+}
+
+const keyedInsertOnly = keyedInsert('sessions.insert_keyed', 1);
+const keyedInserts = [
+  keyedInsertOnly,
+  undefined,
+  keyedInsert('sessions.insert_keyed_with_lines', 3),
+  keyedInsert('sessions.insert_keyed_with_fees', 4),
+];
 
 const insertDiscounts = scoped<never>(
   'session_discounts.insert',

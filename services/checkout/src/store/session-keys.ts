@@ -1,5 +1,11 @@
 import { type Db, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
 
+/** What a request is known by, and what it asked for. */
+export interface SessionKey {
+  readonly key: string;
+  readonly requestHash: Uint8Array;
+}
+
 /**
  * Makes the session the one that its key stands for, in place of `earlierId` (null: the key is new). False when another request has
  * used the key meanwhile; the transaction must then be given up.
@@ -7,7 +13,7 @@ import { type Db, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres'
 export async function takeSessionKey(
   tx: Tx,
   scope: Scope,
-  key: { readonly key: string; readonly requestHash: Uint8Array },
+  key: SessionKey,
   sessionId: string,
   earlierId: string | null,
 ): Promise<boolean> {
