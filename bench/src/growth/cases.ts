@@ -44,9 +44,9 @@ export interface GrowthRecords extends SeededRecords {
 export const notMeasured: Readonly<Record<string, string>> = {
   'payment_methods.detach': 'ends a card, which only the processor can make anew',
   'payment_methods.attach': 'needs a card without a customer, which only the processor can make',
-  'checkout_sessions.capture': 'needs a session whose cards are held; the row capture measures it',
-  'checkout_sessions.preview_capture': 'needs a session whose cards are held',
-  'payment_intents.capture': 'needs a card that is held',
+  'checkout_sessions.capture': 'needs a session whose cards are held; the growth test of checkout reads its statements',
+  'checkout_sessions.preview_capture': 'needs a session whose cards are held; the same test',
+  'payment_intents.capture': 'needs a card that is held; the same test',
   'test_helpers.approve_letter': 'speaks to the sandbox',
   'test_helpers.deny_letter': 'speaks to the sandbox',
   'test_helpers.create_dispute': 'speaks to the sandbox',
