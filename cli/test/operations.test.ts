@@ -6,6 +6,7 @@ import { type Constellation, startConstellation, waitUntil } from '@eligo/testki
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { consumptions } from '../src/components.ts';
 import { runCommandLine } from '../src/index.ts';
+import { resendTests } from './resent-accounts.ts';
 
 vi.setConfig({ hookTimeout: 120_000, testTimeout: 60_000 });
 
@@ -68,6 +69,8 @@ async function makeDead(id: string): Promise<void> {
   await admin('delete from webhooks.deliveries where event_id = $1', [id]);
   await admin('delete from webhooks.events where id = $1', [id]);
 }
+
+resendTests(() => constellation, json);
 
 describe('dead letters', () => {
   it('are listed over all services, shown without their payload, and handled once', async () => {

@@ -615,6 +615,30 @@ end $function$;
 alter function queue_statement() owner to eligo_owner;
 grant execute on function queue_statement() to eligo_gateway;
 
+CREATE OR REPLACE FUNCTION gateway.raise_versions_to_tell()
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'gateway', 'pg_temp'
+AS $function$
+declare
+  least bigint;
+begin
+  lock table gateway.features_to_tell, gateway.shop_names_to_tell, gateway.statements_to_tell in share row exclusive mode;
+  least := floor(extract(epoch from clock_timestamp()) * 1000000);
+  if (select last_value < least from gateway.features_to_tell_version_seq) then
+    perform setval('gateway.features_to_tell_version_seq', least);
+  end if;
+  if (select last_value < least from gateway.shop_names_to_tell_version_seq) then
+    perform setval('gateway.shop_names_to_tell_version_seq', least);
+  end if;
+  if (select last_value < least from gateway.statements_to_tell_version_seq) then
+    perform setval('gateway.statements_to_tell_version_seq', least);
+  end if;
+end $function$;
+alter function raise_versions_to_tell() owner to eligo_owner;
+grant execute on function raise_versions_to_tell() to eligo_gateway;
+
 CREATE OR REPLACE FUNCTION gateway.refuse_changed_history()
  RETURNS trigger
  LANGUAGE plpgsql

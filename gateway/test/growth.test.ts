@@ -22,6 +22,7 @@ import { findKey } from '../src/accounts/find-key.ts';
 import { createKey, listKeys, revokeKey, rollKey } from '../src/accounts/keys.ts';
 import { addOperator, findOperator, listOperators, revokeOperator } from '../src/accounts/operators.ts';
 import { createOrganization } from '../src/accounts/organizations.ts';
+import { resendAccounts } from '../src/accounts/resend-accounts.ts';
 import { listAccounts, updateAccount } from '../src/accounts/update-account.ts';
 import { storeNames } from '../src/files/content-stores.ts';
 import { eraseFiles } from '../src/files/erase-files.ts';
@@ -90,6 +91,7 @@ async function run(place: TestDatabase): Promise<void> {
   await updateAccount(database, accountId, { addFeatures: [], organizationId: owner.organization_id });
   await updateAccount(database, seededId('facct', 150), { name: 'Another name' });
   await listAccounts(database);
+  await resendAccounts(database);
   await removeFirst(database, statementsToTell);
   await removeFirst(database, featuresToTell);
   await removeFirst(database, shopNamesToTell);

@@ -9,6 +9,7 @@ import {
   createOrganization,
   isSubstantiation,
   listAccounts,
+  resendAccounts,
   substantiations,
   updateAccount,
 } from '@eligo/gateway/accounts';
@@ -129,6 +130,17 @@ export const accountCommands: readonly Command[] = [
     async run() {
       const accounts = await withAccounts((database) => listAccounts(database));
       return { json: { accounts }, lines: [...accounts.map(lineOf), `${accounts.length} accounts`] };
+    },
+  },
+  {
+    name: 'accounts resend',
+    usage: '',
+    summary:
+      'Has the gateway tell billing and checkout again what each account is: its features, its shop name and its substantiation. Run it after the schema of one of the three was restored from a backup. It can be repeated, while Eligo runs.',
+    options: {},
+    async run() {
+      const accounts = await withAccounts((database) => resendAccounts(database));
+      return { json: { accounts }, lines: [`queued ${accounts} accounts; the gateway tells billing and checkout`] };
     },
   },
   {

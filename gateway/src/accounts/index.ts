@@ -4,5 +4,6 @@ export { isKey, keyPattern } from './key-format.ts';
 export { createKey, type IssuedKey, type KeyRecord, listKeys, type NewKey, revokeKey, rollKey } from './keys.ts';
 export { addOperator, findOperator, listOperators, revokeOperator } from './operators.ts';
 export { createOrganization, type Organization } from './organizations.ts';
+export { resendAccounts } from './resend-accounts.ts';
 export { isSubstantiation, type Substantiation, substantiations } from './substantiation.ts';
 export { type AccountChange, assertAccount, listAccounts, updateAccount } from './update-account.ts';
