@@ -1,4 +1,5 @@
-import { type FailureCode, type FailureRow, failureTable, isFailureCode } from './table.ts';
+import type { FailureRow } from './row.ts';
+import { type FailureCode, failureTable, isFailureCode } from './table.ts';
 
 /** What is wrong with one field of the body or the query. `loc` is the path to it, list positions as strings too. */
 export interface Violation {

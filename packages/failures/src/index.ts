@@ -7,4 +7,5 @@ export {
   mostViolations,
   type Violation,
 } from './failure.ts';
-export { type FailureCode, type FailureRow, failureTable, isFailureCode, type RetryAdvice } from './table.ts';
+export type { FailureRow, RetryAdvice } from './row.ts';
+export { type FailureCode, failureTable, isFailureCode } from './table.ts';
