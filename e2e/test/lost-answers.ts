@@ -116,6 +116,24 @@ export function lostAnswerTests(stack: () => Stack): void {
       await tab.close();
     });
 
+    it('says what to do where too many cards of a network were declined, in both languages [D14.346]', async () => {
+      const { id, url } = await newSession();
+      const tab = await openCheckoutTab(stack().browser, url);
+      const body = '{"code":"declined_cards_exceeded"}';
+      const refusal = { status: 429, headers: { 'retry-after': '60' }, contentType: 'application/json', body };
+      await tab.page.route('**/pay', (route) => route.fulfill(refusal), { times: 1 });
+      await tab.type('health', numbers.hsa);
+      await tab.pay();
+      await tab.says('Wait a minute and try again, or use another network');
+      await tab.page.locator('header button[lang=es]').click();
+      await tab.says('Espera un minuto e inténtalo de nuevo, o usa otra red');
+      // The card that was typed is still there.
+      await tab.pay();
+      await tab.says('tu pago está completo');
+      expect(await stack().chargesOf(id)).toEqual([6_773]);
+      await tab.close();
+    });
+
     it('keeps the outcome of a payment that was made while the page looked for changes [D14.83]', async () => {
       const { id, url } = await newSession();
       const tab = await openCheckoutTab(stack().browser, url);

@@ -13,13 +13,10 @@ const burstMs = 3_600_000;
 export class DeclinedCards {
   readonly #limiter = new RateLimiter(burstMs);
 
-  /** Carries out a payment with cards that were just typed. Throws `rate_limited` if too many cards of the client were declined. */
+  /** Carries out a payment with cards that were just typed. Throws `declined_cards_exceeded` if too many cards of the client were declined. */
   async pay(client: string, payment: () => Promise<PageView>): Promise<PageView> {
     const { allowed, retryAfterSeconds } = this.#limiter.take(client, perSecond, performance.now());
-    if (!allowed) {
-      const detail = 'Too many cards from this network were declined.';
-      throw new Failure('rate_limited', { detail, retryAfterSeconds });
-    }
+    if (!allowed) throw new Failure('declined_cards_exceeded', { retryAfterSeconds });
     return this.#count(client, payment);
   }
 

@@ -33,7 +33,7 @@ type PageRequest = keyof typeof limits;
 export interface PagePayments {
   /** Counts a payment that a look at the page leads to; false where a request to pay would be refused. */
   mayResume(): boolean;
-  /** Carries out a payment with cards that were just typed. Throws `rate_limited` if too many cards of the client were declined. */
+  /** Carries out a payment with cards that were just typed. Throws `declined_cards_exceeded` if too many cards of the client were declined. */
   pay(payment: () => Promise<PageView>): Promise<PageView>;
   /** Continues a payment after an authentication. */
   resume(payment: () => Promise<PageView>): Promise<PageView>;

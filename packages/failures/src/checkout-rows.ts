@@ -18,6 +18,12 @@ export function checkoutRows() {
       'Reload the page, show the new amount, and pay again.',
     ),
     checkout_session_payment_tries_exceeded: row(409, 'Too many declined cards.', 'Create a new session.', 'never'),
+    declined_cards_exceeded: row(
+      429,
+      'Too many cards from this network were declined.',
+      'Wait for the time in Retry-After and pay again, or use another network.',
+      'same_request',
+    ),
     promo_codes_not_allowed: row(
       409,
       'This checkout session does not accept promo codes.',

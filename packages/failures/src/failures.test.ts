@@ -72,7 +72,7 @@ describe('the failure table', () => {
           'price_required',
         ],
       ],
-      [429, ['rate_limited']],
+      [429, ['rate_limited', 'declined_cards_exceeded']],
       [503, ['processor_not_configured']],
     ];
     for (const [status, list] of further) {

@@ -216,6 +216,8 @@ export const english = {
     unreachable: 'The connection was lost before the payment began, so nothing was charged. Try again.',
     unavailable: 'This did not work just now, and nothing was charged. Try again in a moment.',
     rate_limited: 'Too many tries. Wait a moment, then try again.',
+    declined_cards_exceeded:
+      'Too many cards from your network were declined, so nothing was charged. Wait a minute and try again, or use another network, such as mobile data.',
     validation_error: 'Something is missing or not valid. Check your entries.',
     checkout_session_amount_changed:
       'The amount due changed since this page showed it, so nothing was charged. Check the new amount, then pay again.',

@@ -229,6 +229,8 @@ export const spanish: Strings = {
     unreachable: 'La conexión se perdió antes de que empezara el pago, así que no se cobró nada. Inténtalo de nuevo.',
     unavailable: 'No funcionó por ahora, y no se cobró nada. Inténtalo de nuevo en un momento.',
     rate_limited: 'Demasiados intentos. Espera un momento e inténtalo de nuevo.',
+    declined_cards_exceeded:
+      'Se rechazaron demasiadas tarjetas desde tu red, así que no se cobró nada. Espera un minuto e inténtalo de nuevo, o usa otra red, como los datos móviles.',
     validation_error: 'Falta algo o no es válido. Revisa tus datos.',
     checkout_session_amount_changed:
       'El importe a pagar cambió desde que esta página lo mostró, así que no se cobró nada. Revisa el nuevo importe y paga de nuevo.',
