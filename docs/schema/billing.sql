@@ -855,6 +855,20 @@ grant insert, select, update on subscriptions to eligo_billing;
 grant select on subscriptions to eligo_finder;
 grant update (held_until) on subscriptions to eligo_finder;
 
+create table subscriptions_awaiting_features (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  subscription_id text collate "C" not null,
+  held_until timestamp(3) with time zone not null,
+  constraint subscriptions_awaiting_features_pkey PRIMARY KEY (account_id, test_mode, subscription_id),
+  constraint subscriptions_awaiting_featur_account_id_test_mode_subscri_fkey FOREIGN KEY (account_id, test_mode, subscription_id) REFERENCES subscriptions(account_id, test_mode, id)
+);
+alter table subscriptions_awaiting_features enable row level security;
+alter table subscriptions_awaiting_features force row level security;
+create policy account_scope on subscriptions_awaiting_features for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant delete, insert, select, update on subscriptions_awaiting_features to eligo_billing;
+
 create table test_clocks (
   account_id text collate "C" not null,
   test_mode boolean not null,

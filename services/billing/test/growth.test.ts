@@ -18,18 +18,19 @@ import { changeDunning } from '../src/actions/change-dunning.ts';
 import { changeNotices } from '../src/actions/change-notices.ts';
 import { changeRenewalSpread } from '../src/actions/change-renewal-spread.ts';
 import { createSubscription } from '../src/actions/create-subscription.ts';
+import { recordAccountFeatures } from '../src/actions/record-account-features.ts';
 import { retryWithUpdatedCard } from '../src/actions/retry-with-updated-card.ts';
 import { runDueSteps } from '../src/actions/run-due-steps.ts';
 import { advanceTestClock, createTestClock, removeTestClock } from '../src/actions/test-clocks.ts';
 import { updateSubscription } from '../src/actions/update-subscription.ts';
 import { voidInvoice } from '../src/actions/void-invoice.ts';
+import { waitForFeatures } from '../src/actions/wait-for-features.ts';
 import type { ReceiptContent } from '../src/domain/receipt.ts';
 import { finishClocks } from '../src/jobs/finish-clocks.ts';
 import { runDue, runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { settleCatalogTasks } from '../src/jobs/settle-catalog-tasks.ts';
 import { openPlaces } from '../src/places.ts';
 import { billingService } from '../src/service.ts';
-import { saveAccountFeatures } from '../src/store/account-features.ts';
 import { findAuthenticationNotices } from '../src/store/authentication-notices.ts';
 import { isBackupAgreed } from '../src/store/backup-agreements.ts';
 import { insertCatalogTask, nextCatalogTaskInMs, postponeCatalogTask } from '../src/store/catalog-tasks.ts';
@@ -119,7 +120,7 @@ async function run(place: TestDatabase): Promise<void> {
   await changeDunning(database, scope, { retryDays: [1, 3] });
   for (const isAgreed of [true, false]) await changeBackupAgreement(database, scope, isAgreed);
   await isBackupAgreed(database, scope);
-  await withTx(database, scope, (tx) => saveAccountFeatures(tx, scope, { features: ['receipts'], version: 1n }));
+  await runAwaitedFeatures(on);
   await withTx(database, scope, (tx) => retryWithUpdatedCard(context, tx, scope, newId('payment_method')));
   await withTx(database, scope, (tx) => wasUpdatedSince(tx, scope, { id: seededId('fatt', 1) }));
   await withTx(database, scope, (tx) => noteNewCard(tx, scope, seededId('fatt', 1)));
@@ -302,6 +303,19 @@ async function runRareStatus({ database }: Fixture, place: TestDatabase): Promis
   for (let times = 0; times < 8; times += 1) {
     await listSubscriptions(database, scope, { limit: 10 }, { status: 'past_due' });
   }
+}
+
+// A renewal of what was sold by the food policy, before and after the gateway tells what the account can do.
+async function runAwaitedFeatures(on: Fixture): Promise<void> {
+  const { database, context } = on;
+  on.at(start);
+  const { subscriptionId } = await sell(on, scope);
+  const subscription = await findSubscription(database, scope, subscriptionId);
+  if (subscription === undefined) throw new Error('no subscription');
+  const items = subscription.items.map((item) => ({ ...item, soldByRule: 'food_policy' }));
+  const waiting = await waitForFeatures(context, scope, [{ ...subscription, items }]);
+  if (waiting.size !== 1) throw new Error('It does not wait');
+  await recordAccountFeatures(context, scope, { features: ['receipts'], version: 1n });
 }
 
 async function runLists({ database }: Fixture): Promise<void> {

@@ -50,8 +50,11 @@ export async function eligibilityOfSeveral(
   );
 }
 
-// What was sold by the food policy is judged by it again only where the account still has the feature. Anything else is judged without the feature until it is known.
-function needsFeatures({ items }: Subscription): boolean {
+/**
+ * Whether a subscription cannot be judged until what its account can do is known: what was sold by the food policy is judged by it again only where the account still
+ * has the feature. Anything else is judged without the feature until then.
+ */
+export function needsFeatures({ items }: Subscription): boolean {
   return items.some((item) => item.soldByRule === 'food_policy');
 }
 

@@ -16,6 +16,7 @@ import { invoiceBeforeEnd } from './invoice-before-end.ts';
 import { renewSubscription } from './renew-subscription.ts';
 import { endSetUpWait } from './set-up-card.ts';
 import { sharePace } from './share-pace.ts';
+import { waitForFeatures } from './wait-for-features.ts';
 
 /**
  * Does the one thing that is due for a subscription which this process has taken, and gives it back. On a test clock it happens at the time at which it is due,
@@ -41,6 +42,7 @@ export async function runDueStep(
     const first = next.step === 'end' ? await invoiceBeforeEnd(context, scope, subscription, at) : 'nothing';
     if (first === 'changed') return await giveBack(context, scope, id, 'changed');
     const step = first === 'owes' ? 'collect' : next.step;
+    if (step === 'renew' && (await waitForFeatures(context, scope, [subscription])).has(id)) return false;
     const turn = charging.has(step) && pace ? await turnOf(context, pace, scope, times.now) : undefined;
     if (turn !== undefined) {
       await release(context, scope, id, turn);

@@ -14,6 +14,7 @@ import { type PaidCharge, recordPayments } from './record-payments.ts';
 import { isPlainRenewal, type Renewed, renewTogether } from './renew-together.ts';
 import { giveBack, giveBackLater, runDueStep, type StepOutcome } from './run-due-step.ts';
 import { sharePace } from './share-pace.ts';
+import { waitForFeatures } from './wait-for-features.ts';
 
 /** What bounds the work of a process. */
 export interface DueLimits {
@@ -79,7 +80,7 @@ async function plainRenewals(context: Context, scope: Scope, ids: readonly strin
 
 interface InTurn {
   readonly renewed: readonly Renewed[];
-  /** Those that are renewed, and those that wait for their turn and were given back. */
+  /** Those that are renewed, and those that were given back: they wait for their turn, or for what the account can do. */
   readonly given: ReadonlySet<string>;
   /** Those whose turn it is; what of them is not renewed has its turn still. */
   readonly turns: ReadonlySet<string>;
@@ -95,25 +96,29 @@ async function renewInTurn(
 ): Promise<InTurn> {
   const given = new Set<string>();
   const turns = new Set<string>();
+  const give = (id: string) => {
+    given.add(id);
+    onGivenBack();
+  };
   try {
+    for (const id of await waitForFeatures(context, scope, plain)) give(id);
+    const ready = plain.filter(({ id }) => !given.has(id));
+    if (ready.length === 0) return { renewed: [], given, turns };
     await sharePace({ ...context, pace });
     const now = context.clock.now();
     const waiting: { id: string; until: Date }[] = [];
-    for (const { id } of plain) {
+    for (const { id } of ready) {
       const until = pace.take(scope, now);
       if (until === undefined) turns.add(id);
       else waiting.push({ id, until });
     }
     if (waiting.length > 0) await withTx(context.database, scope, (tx) => releaseSubscriptions(tx, scope, waiting));
-    for (const { id } of waiting) {
-      given.add(id);
-      onGivenBack();
-    }
+    for (const { id } of waiting) give(id);
     if (turns.size < 2) return { renewed: [], given, turns };
     const renewed = await renewTogether(
       context,
       scope,
-      plain.filter(({ id }) => turns.has(id)),
+      ready.filter(({ id }) => turns.has(id)),
       now,
     );
     for (const { subscriptionId } of renewed) given.add(subscriptionId);

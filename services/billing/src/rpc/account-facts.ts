@@ -1,8 +1,8 @@
 import { withTx } from '@eligo/postgres';
 import type { BillingService } from '@eligo/proto/billing/v1/billing';
 import type { Implementation } from '@eligo/rpc';
+import { recordAccountFeatures } from '../actions/record-account-features.ts';
 import type { Context } from '../context.ts';
-import { saveAccountFeatures } from '../store/account-features.ts';
 import { recordShopName } from '../store/shop-names.ts';
 
 /** What the gateway tells of an account. */
@@ -11,7 +11,7 @@ export function accountFactHandlers({
 }: Pick<Context, 'database'>): Pick<Implementation<typeof BillingService>, 'recordAccountFeatures' | 'recordShopName'> {
   return {
     async recordAccountFeatures({ features, version }, { scope }) {
-      await withTx(database, scope, (tx) => saveAccountFeatures(tx, scope, { features, version }));
+      await recordAccountFeatures({ database }, scope, { features, version });
       return {};
     },
     async recordShopName({ name, version }, { scope }) {
