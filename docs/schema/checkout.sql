@@ -1427,6 +1427,7 @@ CREATE TRIGGER leave_deleted_clock BEFORE INSERT ON checkout.sessions FOR EACH R
 CREATE TRIGGER refuse_delete BEFORE DELETE ON checkout.sessions FOR EACH ROW EXECUTE FUNCTION refuse_delete();
 CREATE TRIGGER refuse_fewer_declines BEFORE UPDATE OF declines_on_page, declines_by_request ON checkout.sessions FOR EACH ROW EXECUTE FUNCTION refuse_fewer_declines();
 CREATE TRIGGER refuse_fewer_typed_cards BEFORE UPDATE OF typed_cards ON checkout.sessions FOR EACH ROW WHEN ((new.typed_cards < old.typed_cards)) EXECUTE FUNCTION refuse_fewer_typed_cards();
+CREATE TRIGGER refuse_more_refunds BEFORE UPDATE OF refund_ids ON checkout.sessions FOR EACH ROW WHEN (((cardinality(new.refund_ids) > 1000) AND (cardinality(old.refund_ids) <= 1000))) EXECUTE FUNCTION refuse_more_refunds();
 grant delete, insert, select, update on sessions to eligo_checkout;
 grant select on sessions to eligo_finder;
 
@@ -3734,6 +3735,17 @@ begin
 end $function$;
 alter function refuse_fewer_typed_cards() owner to eligo_owner;
 grant execute on function refuse_fewer_typed_cards() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.refuse_more_refunds()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'session % would have % refunds', new.id, cardinality(new.refund_ids)
+    using errcode = 'check_violation', constraint = 'refunds_are_bounded';
+end $function$;
+alter function refuse_more_refunds() owner to eligo_owner;
+grant execute on function refuse_more_refunds() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.refuse_new_part()
  RETURNS trigger

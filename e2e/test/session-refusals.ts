@@ -1,5 +1,5 @@
 import type { FailureCode } from '@eligo/failures';
-import type { Api, ApiAnswer } from '@eligo/testkit';
+import type { Api, ApiAnswer, Constellation } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { describe, expect, it } from 'vitest';
 import { type Json, record, records, text } from '../src/records.ts';
@@ -7,12 +7,13 @@ import { confirm, newSession, type Shop } from '../src/shop.ts';
 
 interface Place {
   readonly api: Api;
+  readonly database: Constellation['database'];
   readonly shop: Shop;
   readonly customer: string;
   readonly card: string;
   coded(status: number, code: FailureCode): object;
   create(fields: Json): Promise<ApiAnswer>;
-  paidSession(): Promise<{ id: string }>;
+  paidSession(): Promise<{ id: string; intent: Json }>;
 }
 
 /** What the endpoints of sessions, captures, letters, links and receipts refuse, each of them. */
@@ -89,6 +90,22 @@ export function sessionRefusalTests(place: () => Place): void {
       expect(await at(id, 'refund_allocation', { amount: 100, payment_methods })).toMatchObject(
         coded(403, 'payment_method_allocation_not_enabled'),
       );
+    });
+
+    it('422 refund_limit_reached: a refund of a part after 950, its preview and that of a payment intent; the rest is refunded in one [D14.353]', async () => {
+      const { id, intent } = await place().paidSession();
+      const earlier = Array.from({ length: 950 }, () => newId('refund'));
+      await place().database.admin('update checkout.sessions set refund_ids = $2 where id = $1', [id, earlier]);
+      const refused = coded(422, 'refund_limit_reached');
+      for (const action of ['refund', 'refund_allocation'])
+        expect(await at(id, action, { amount: 1 })).toMatchObject(refused);
+      const payment_intent_id = text(intent, 'payment_intent_id');
+      expect(await place().api.post('/v1/refunds', { refund: { payment_intent_id, amount: 1 } })).toMatchObject(
+        refused,
+      );
+      expect((await at(id, 'refund')).status).toBe(200);
+      const { refunds } = record((await place().api.get(`/v1/checkout/sessions/${id}`)).body, 'checkout_session');
+      expect(refunds).toHaveLength(951);
     });
 
     it('the payment of a test: 400 checkout_amount_too_low', async () => {

@@ -65,6 +65,7 @@ describe('the failure table', () => {
           'refund_amount_exceeds_remaining',
           'capture_amount_exceeds_authorized',
           'refund_amount_invalid',
+          'refund_limit_reached',
           'payment_intent_not_succeeded',
           'promo_code_invalid',
           'coupon_not_applicable',

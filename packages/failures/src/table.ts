@@ -214,6 +214,11 @@ function refundRows() {
       'Refund at most the captured amount that is not yet refunded.',
     ),
     refund_amount_invalid: row(422, 'The refund amount is not valid.', 'Refund a positive number of cents.'),
+    refund_limit_reached: row(
+      422,
+      'This session has too many refunds.',
+      'Refund all that remains in one, without amount and line_items. If that is refused too, return the money outside Eligo.',
+    ),
     payment_intent_not_succeeded: row(
       422,
       'The payment intent has not succeeded.',

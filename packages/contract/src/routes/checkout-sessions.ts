@@ -103,6 +103,7 @@ const refundErrors = [
   'checkout_session_not_captured',
   'refund_amount_exceeds_remaining',
   'refund_amount_invalid',
+  'refund_limit_reached',
   'payment_method_allocation_not_enabled',
 ] as const;
 const refundReferences = ['price_not_found', 'product_not_found', 'payment_method_not_found'] as const;

@@ -42,6 +42,7 @@ export const refundRoutes = {
       'payment_intent_not_succeeded',
       'refund_amount_exceeds_remaining',
       'refund_amount_invalid',
+      'refund_limit_reached',
       'processor_not_configured',
     ],
     violations: ['payment_intent_not_found'],

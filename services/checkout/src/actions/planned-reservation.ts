@@ -8,6 +8,7 @@ import {
   type RefundableLine,
   type RefundInstruction,
 } from '../domain/refund-allocation.ts';
+import { requireRoomForRefund } from '../domain/refund-count.ts';
 import { drawFromCaptures, type RefundedCapture } from '../domain/refunded-captures.ts';
 import type { Session } from '../domain/session.ts';
 import type { PaidCard, RefundedSession } from '../store/refund-facts.ts';
@@ -55,16 +56,17 @@ export interface RefundedSubject {
   readonly lines: readonly RefundableLine[];
 }
 
-/** Allocates a refund over lines and cards, and plans what is to be written; throws the refusals of `allocateRefund`. */
+/** Allocates a refund over lines and cards, and plans what is to be written; throws the refusals of `allocateRefund` and `requireRoomForRefund`. */
 export function plannedReservation(
   scope: Scope,
-  { refundId, paymentIntentId, instruction }: RefundReservation,
+  reservation: RefundReservation,
   subject: RefundedSubject,
   at: Date,
 ): { readonly reserved: ReservedRefund; readonly write: ReservationWrite } {
   const { refunded, cards } = subject;
+  const { refundId, paymentIntentId } = reservation;
   const session = refunded?.session;
-  const allocation = allocate(instruction, subject);
+  const allocation = allocate(reservation, subject);
   const after = allocation.cards.map((part) => refundedCard(cards, part));
   const captures = new Map(after.map((card) => [card.intent.id, capturesOf(card, allocation)]));
   const saved = session && refundedSession(session, refundId, allocation);
@@ -80,12 +82,8 @@ export function plannedReservation(
 }
 
 /** The same of a refund of which nothing is to be written. */
-export function previewedReservation(
-  { instruction }: Pick<RefundReservation, 'instruction'>,
-  subject: RefundedSubject,
-  at: Date,
-): ReservedRefund {
-  const amounts = amountsOf(allocate(instruction, subject));
+export function previewedReservation(reservation: AskedRefund, subject: RefundedSubject, at: Date): ReservedRefund {
+  const amounts = amountsOf(allocate(reservation, subject));
   return { cards: describe(subject.cards, amounts), session: subject.refunded?.session, at };
 }
 
@@ -100,7 +98,19 @@ function amountsOf({ cards }: RefundAllocation): ReadonlyMap<string, number> {
   return new Map(cards.map((card) => [card.paymentIntentId, card.amount]));
 }
 
-function allocate(instruction: RefundInstruction, { refunded, cards, lines }: RefundedSubject): RefundAllocation {
+type AskedRefund = Pick<RefundReservation, 'instruction' | 'askedByPartner'>;
+
+function allocate({ instruction, askedByPartner = false }: AskedRefund, subject: RefundedSubject): RefundAllocation {
+  const allocation = allocated(instruction, subject);
+  const session = subject.refunded?.session;
+  if (askedByPartner && session !== undefined) {
+    const remaining = () => allocated({ entries: [], methods: [] }, subject).amount;
+    requireRoomForRefund(session.refundIds.length, () => allocation.amount === remaining());
+  }
+  return allocation;
+}
+
+function allocated(instruction: RefundInstruction, { refunded, cards, lines }: RefundedSubject): RefundAllocation {
   const none = { tax: cents(0), shipping: cents(0), discount: cents(0) };
   const own = new Set(cards.map(({ intent }) => intent.id));
   return allocateRefund(

@@ -31,7 +31,7 @@ export type Reserving = Pick<Context, 'database' | 'clock' | 'budgets'>;
 /**
  * Enforces "refunded <= captured" where captured is stored: allocates the refund over lines and cards and deducts it from the remaining balance, in one
  * transaction, once per refund id (asking again answers what was reserved). A preview allocates and reserves nothing. Throws `conflict` for an
- * id that was closed or given back, the refusals of `allocateRefund`, `checkout_session_not_found`, `payment_intent_not_found`, `payment_intent_not_succeeded`,
+ * id that was closed or given back, the refusals of `allocateRefund`, `refund_limit_reached`, `checkout_session_not_found`, `payment_intent_not_found`, `payment_intent_not_succeeded`,
  * `payment_method_allocation_not_enabled`, and `lock_timeout` while a charge of the subject is unsettled. Refunds of several sessions that come at the
  * same time share a transaction.
  */
