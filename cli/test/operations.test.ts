@@ -6,6 +6,7 @@ import { type Constellation, startConstellation, waitUntil } from '@eligo/testki
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { consumptions } from '../src/components.ts';
 import { runCommandLine } from '../src/index.ts';
+import { deadLetterTests } from './dead-letters.ts';
 import { resendTests } from './resent-accounts.ts';
 
 vi.setConfig({ hookTimeout: 120_000, testTimeout: 60_000 });
@@ -72,55 +73,7 @@ async function makeDead(id: string): Promise<void> {
 
 resendTests(() => constellation, json);
 
-describe('dead letters', () => {
-  it('are listed over all services, shown without their payload, and handled once', async () => {
-    const one = await someEvent();
-    await makeDead(one.id);
-    const { answer } = await json('dead-letters', 'list');
-    expect(answer.dead_letters).toMatchObject([
-      { service: 'webhooks', consumer: 'public-events', event_id: one.id, error: 'TypeError', deliveries: 20 },
-    ]);
-    const shown = await json('dead-letters', 'show', one.id, '--service', 'webhooks');
-    expect(shown.answer.dead_letters).toMatchObject([
-      { event_id: one.id, record: 'customer', aggregate: expect.stringMatching(/^fcus_/), redrives: 0 },
-    ]);
-    expect(JSON.stringify(shown.answer)).not.toContain('Ratemary');
-    const { code, answer: outcome } = await json('dead-letters', 'redrive', '--event', one.id);
-    expect({ code, outcome }).toEqual({ code: 0, outcome: { asked: 1, done: 1, failed: [], waiting: [] } });
-    expect(await one.deliveries()).toBe(1);
-    expect((await json('dead-letters', 'list')).answer).toEqual({ dead_letters: [] });
-  });
-
-  it('that fail again are named, with exit code 1, and stay', async () => {
-    const [good, bad] = [await someEvent(), await someEvent()];
-    await makeDead(good.id);
-    await makeDead(bad.id);
-    await admin(
-      `create function webhooks.refuse_bad() returns trigger language plpgsql as $$ begin
-         if new.id = '${bad.id}' then raise exception 'no' using errcode = 'P0001'; end if; return new; end $$`,
-    );
-    await admin(
-      'create trigger refuse_bad before insert on webhooks.events for each row execute function webhooks.refuse_bad()',
-    );
-    const { code, answer } = await json('dead-letters', 'redrive', '--all', '--service', 'webhooks');
-    expect({ code, ...answer }).toMatchObject({ code: 1, asked: 2, done: 1, waiting: [] });
-    expect(answer.failed).toMatchObject([{ event_id: bad.id, redrives: 1 }]);
-    await admin('drop trigger refuse_bad on webhooks.events');
-    await admin('drop function webhooks.refuse_bad()');
-    expect(await json('dead-letters', 'redrive', '--all')).toMatchObject({ code: 0, answer: { done: 1 } });
-    expect([await good.deliveries(), await bad.deliveries()]).toEqual([1, 1]);
-  });
-
-  it('asked for wrongly are refused in words', async () => {
-    await expect(eligo('dead-letters', 'redrive')).resolves.toMatchObject({
-      code: 2,
-      err: [expect.stringContaining('--event EVENT_ID or --all is required')],
-    });
-    await expect(eligo('dead-letters', 'list', '--service', 'nobody')).resolves.toMatchObject({ code: 2 });
-    await expect(eligo('dead-letters', 'list', '--limit', '0')).resolves.toMatchObject({ code: 2 });
-    await expect(eligo('dead-letters', 'show', 'fevt_unknown')).resolves.toMatchObject({ code: 1 });
-  });
-});
+deadLetterTests({ admin, eligo, json, someEvent, makeDead });
 
 describe('events', () => {
   it('which events each consumer takes is known to the command line', () => {

@@ -90,6 +90,7 @@ create table dead_letters (
   redrives integer default 0 not null,
   constraint dead_letters_pkey PRIMARY KEY (consumer, event_id)
 );
+CREATE INDEX dead_letters_by_event ON billing.dead_letters USING btree (event_id, consumer);
 CREATE INDEX dead_letters_redrive ON billing.dead_letters USING btree (consumer, redrive_at) WHERE (redrive_at IS NOT NULL);
 grant delete, insert, select, update on dead_letters to eligo_billing;
 

@@ -1,4 +1,12 @@
-import { type DeadLetter, deadEvent, listDeadLetters, requestRedrive } from '@eligo/events';
+import {
+  type DeadLetter,
+  type DeadLetterFilter,
+  deadEvent,
+  deadLettersNow,
+  listDeadLetters,
+  requestRedrive,
+} from '@eligo/events';
+import type { Database } from '@eligo/postgres';
 import type { ComponentName } from '@eligo/stack';
 import { type Command, type Given, UsageError } from '../command.ts';
 import { componentsNamed } from '../components.ts';
@@ -57,14 +65,15 @@ export const deadLetterCommands: readonly Command[] = [
       const eventId = given.text('event');
       if ((eventId === undefined) === !given.flag('all')) throw new UsageError('--event EVENT_ID or --all is required');
       const waitMs = durationMs(given.needed('wait'));
-      const asked = await find(given, most, eventId);
-      if (asked.length === 0 && eventId !== undefined) throw new Error('No such dead letter');
-      await Promise.all(
+      const filter = { consumer: given.text('consumer'), eventId };
+      const outcomes = await Promise.all(
         componentsNamed('service', given.text('service')).map((service) =>
-          withComponent(service, (database) => requestRedrive(database, { consumer: given.text('consumer'), eventId })),
+          withComponent(service, (database) => redriveIn(service, database, filter, waitMs)),
         ),
       );
-      return outcomeOf(asked, await waitFor(given, asked, eventId, waitMs));
+      const asked = outcomes.reduce((sum, outcome) => sum + outcome.asked, 0);
+      if (asked === 0 && eventId !== undefined) throw new Error('No such dead letter');
+      return outcomeOf(asked, outcomes);
     },
   },
 ];
@@ -73,9 +82,11 @@ interface Letter extends DeadLetter {
   readonly service: ComponentName;
 }
 
-/** More than an operator works off by hand; a redrive of all is asked for again for what is beyond. */
+/** More than an operator works off by hand. Those of a service that a redrive of all asks for beyond it are not waited for. */
 const most = 10_000;
 const lookEveryMs = 250;
+/** How many are looked at each time: those that were asked for first. */
+const lookedAt = 500;
 
 async function find(given: Given, limit: number, eventId?: string): Promise<Letter[]> {
   const filter = { consumer: given.text('consumer'), eventId };
@@ -89,34 +100,86 @@ async function find(given: Given, limit: number, eventId?: string): Promise<Lett
   return found.flat();
 }
 
-async function waitFor(
-  given: Given,
-  asked: readonly Letter[],
-  eventId: string | undefined,
-  waitMs: number,
-): Promise<{ failed: Letter[]; waiting: Letter[] }> {
-  const redrivesBefore = new Map(asked.map((letter) => [nameOf(letter), letter.redrives]));
-  const end = performance.now() + waitMs;
-  for (;;) {
-    const left = (await find(given, most, eventId)).filter((letter) => redrivesBefore.has(nameOf(letter)));
-    const failed = left.filter((letter) => letter.redrives > (redrivesBefore.get(nameOf(letter)) ?? 0));
-    const waiting = left.filter((letter) => !failed.includes(letter));
-    if (waiting.length === 0 || performance.now() > end) return { failed, waiting };
-    await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
-  }
+interface Outcome {
+  /** All that were asked for, also those that are not waited for. */
+  readonly asked: number;
+  readonly done: number;
+  readonly failed: readonly Letter[];
+  readonly waiting: readonly Letter[];
 }
 
-function outcomeOf(asked: readonly Letter[], { failed, waiting }: { failed: Letter[]; waiting: Letter[] }) {
-  const done = asked.length - failed.length - waiting.length;
+async function redriveIn(
+  service: ComponentName,
+  database: Database,
+  filter: DeadLetterFilter,
+  waitMs: number,
+): Promise<Outcome> {
+  const watched = await listDeadLetters(database, most, filter);
+  const asked = await requestRedrive(database, filter);
+  const { failed, waiting } = await waitFor(database, watched, waitMs);
+  const inService = (letter: DeadLetter): Letter => ({ ...letter, service });
+  const done = watched.length - failed.length - waiting.length;
   return {
-    json: { asked: asked.length, done, failed: failed.map(jsonOf), waiting: waiting.map(jsonOf) },
+    asked: Math.max(asked, watched.length),
+    done,
+    failed: failed.map(inService),
+    waiting: waiting.map(inService),
+  };
+}
+
+async function waitFor(
+  database: Database,
+  watched: readonly DeadLetter[],
+  waitMs: number,
+): Promise<{ failed: DeadLetter[]; waiting: DeadLetter[] }> {
+  const failed: DeadLetter[] = [];
+  const waiting: DeadLetter[] = [];
+  const end = performance.now() + waitMs;
+  for (let from = 0; from < watched.length; from += lookedAt) {
+    let left = watched.slice(from, from + lookedAt);
+    for (;;) {
+      const now = await stillThere(database, left);
+      failed.push(...now.failed);
+      left = now.waiting;
+      if (left.length === 0 || performance.now() > end) break;
+      await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
+    }
+    waiting.push(...left);
+  }
+  return { failed, waiting };
+}
+
+/** Of these, as they were before they were asked for: those that failed again, and those that nobody has tried yet. */
+async function stillThere(database: Database, letters: readonly DeadLetter[]) {
+  const now = new Map((await deadLettersNow(database, letters)).map((letter) => [nameOf(letter), letter]));
+  const failed: DeadLetter[] = [];
+  const waiting: DeadLetter[] = [];
+  for (const before of letters) {
+    const letter = now.get(nameOf(before));
+    if (letter === undefined) continue;
+    (letter.redrives > before.redrives ? failed : waiting).push(letter);
+  }
+  return { failed, waiting };
+}
+
+function outcomeOf(asked: number, outcomes: readonly Outcome[]) {
+  const done = outcomes.reduce((sum, outcome) => sum + outcome.done, 0);
+  const failed = outcomes.flatMap((outcome) => outcome.failed);
+  const waiting = outcomes.flatMap((outcome) => outcome.waiting);
+  const beyond = asked - done - failed.length - waiting.length;
+  return {
+    json: {
+      ...{ asked, done, failed: failed.map(jsonOf), waiting: waiting.map(jsonOf) },
+      ...(beyond > 0 ? { not_waited_for: beyond } : {}),
+    },
     lines: [
       ...failed.map((letter) => `failed again  ${lineOf(letter)}`),
       ...waiting.map((letter) => `pending  ${lineOf(letter)}`),
       `${done} handled, ${failed.length} failed again, ${waiting.length} pending`,
+      ...(beyond > 0 ? [`${beyond} more are being retried; \`dead-letters list\` shows those that are left.`] : []),
       ...(waiting.length > 0 ? ['Pending events are retried when their service runs.'] : []),
     ],
-    failed: failed.length > 0 || waiting.length > 0,
+    failed: failed.length > 0 || waiting.length > 0 || beyond > 0,
   };
 }
 
@@ -132,8 +195,8 @@ async function eventOf(letter: Letter) {
   };
 }
 
-function nameOf({ service, consumer, eventId }: Letter): string {
-  return `${service} ${consumer} ${eventId}`;
+function nameOf({ consumer, eventId }: DeadLetter): string {
+  return `${consumer} ${eventId}`;
 }
 
 function jsonOf(letter: Letter) {

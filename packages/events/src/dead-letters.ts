@@ -1,5 +1,5 @@
 import { fromBinary } from '@bufbuild/protobuf';
-import { type Database, unscoped, withTx } from '@eligo/postgres';
+import { type Database, inPages, unscoped, withTx } from '@eligo/postgres';
 import { type Event, EventSchema } from '@eligo/proto/events/v1/events';
 import { type HandleEvent, noteInInbox, scopeOf } from './inbox.ts';
 import { wakeRedrivers } from './wake.ts';
@@ -27,25 +27,30 @@ export interface DeadLetterFilter {
   readonly eventId?: string | undefined;
 }
 
-/** The oldest dead letters of the schema, at most `limit`. */
+/** The dead letters of the oldest events of the schema, at most `limit`. */
 export async function listDeadLetters(
   database: Database,
   limit = 100,
-  filter: DeadLetterFilter = {},
+  { consumer, eventId }: DeadLetterFilter = {},
 ): Promise<DeadLetter[]> {
-  const rows = await database.rows(list, null, [limit, filter.consumer ?? null, filter.eventId ?? null]);
-  return rows.map((row) => ({
-    consumer: row.consumer,
-    eventId: row.event_id,
-    type: row.type,
-    accountId: row.account_id,
-    testMode: row.test_mode,
-    error: row.error,
-    deliveries: row.deliveries,
-    createdAt: row.created_at,
-    redriveAt: row.redrive_at,
-    redrives: row.redrives,
-  }));
+  // A statement for each: one for all of them would find no index for any.
+  if (eventId !== undefined) {
+    return (await database.rows(ofEvent, null, [eventId, consumer ?? null, limit])).map(letterOfRow);
+  }
+  if (consumer !== undefined) return (await database.rows(ofConsumer, null, [consumer, limit])).map(letterOfRow);
+  return (await database.rows(oldest, null, [limit])).map(letterOfRow);
+}
+
+/** Those of these dead letters that are still there, as they are now. */
+export async function deadLettersNow(
+  database: Database,
+  letters: readonly Pick<DeadLetter, 'consumer' | 'eventId'>[],
+): Promise<DeadLetter[]> {
+  const rows = await database.rows(named, null, [
+    letters.map(({ consumer }) => consumer),
+    letters.map(({ eventId }) => eventId),
+  ]);
+  return rows.map(letterOfRow);
 }
 
 /** The event of a dead letter, or undefined if there is none. It may contain personal data. */
@@ -59,14 +64,35 @@ export async function countDeadLetters(database: Database): Promise<number> {
   return Number((await database.row(count, null))?.letters ?? 0n);
 }
 
-/** Asks the running consumers to deal with these dead letters again; returns how many there are. They do so within seconds. */
-export async function requestRedrive(database: Database, filter: DeadLetterFilter = {}): Promise<number> {
-  const requested = await withTx(database, null, (tx) =>
-    tx.execute(request, null, [filter.consumer ?? null, filter.eventId ?? null]),
-  );
-  await wakeRedrivers(database);
-  return requested;
+/**
+ * Asks the running consumers to deal with these dead letters again; returns how many there are. They do so within seconds. All of an incident are asked for
+ * in short transactions of a page each, and the consumers begin with the first page.
+ */
+export async function requestRedrive(
+  database: Database,
+  { consumer, eventId }: DeadLetterFilter = {},
+): Promise<number> {
+  if (eventId !== undefined) {
+    const count = await withTx(database, null, (tx) => tx.execute(requestOfEvent, null, [eventId, consumer ?? null]));
+    await wakeRedrivers(database);
+    return count;
+  }
+  let count = 0;
+  await inPages<{ consumer: string; event_id: string }>(redrivePage, async (after) => {
+    const bounds = [after?.consumer ?? consumer ?? '', after?.event_id ?? '', consumer ?? last];
+    const page = await withTx(database, null, (tx) => tx.rows(requestPage, null, [...bounds, redrivePage]));
+    count += page.length;
+    if (page.length > 0) await wakeRedrivers(database);
+    return page;
+  });
+  return count;
 }
+
+/** How many dead letters one transaction asks for. */
+export const redrivePage = 1_000;
+
+// After the name of every consumer.
+const last = '~';
 
 /** The events that this consumer was asked to deal with again, those asked for first. */
 export async function requestedRedrives(database: Database, consumer: string, limit: number): Promise<string[]> {
@@ -102,7 +128,7 @@ export async function noteFailedRedrive(
   await database.execute(failed, null, [consumer, eventId, error]);
 }
 
-const list = unscoped<{
+interface LetterRow {
   consumer: string;
   event_id: string;
   type: string;
@@ -113,11 +139,41 @@ const list = unscoped<{
   created_at: Date;
   redrive_at: Date | null;
   redrives: number;
-}>(
+}
+
+function letterOfRow(row: LetterRow): DeadLetter {
+  return {
+    consumer: row.consumer,
+    eventId: row.event_id,
+    type: row.type,
+    accountId: row.account_id,
+    testMode: row.test_mode,
+    error: row.error,
+    deliveries: row.deliveries,
+    createdAt: row.created_at,
+    redriveAt: row.redrive_at,
+    redrives: row.redrives,
+  };
+}
+
+const columns = 'consumer, event_id, type, account_id, test_mode, error, deliveries, created_at, redrive_at, redrives';
+const oldest = unscoped<LetterRow>(
   'events.list_dead_letters',
-  `select consumer, event_id, type, account_id, test_mode, error, deliveries, created_at, redrive_at, redrives
-   from dead_letters where ($2::text is null or consumer = $2) and ($3::text is null or event_id = $3)
-   order by created_at, event_id limit $1`,
+  `select ${columns} from dead_letters order by event_id, consumer limit $1`,
+);
+const ofConsumer = unscoped<LetterRow>(
+  'events.list_dead_letters_of_consumer',
+  `select ${columns} from dead_letters where consumer = $1 order by event_id limit $2`,
+);
+const ofEvent = unscoped<LetterRow>(
+  'events.list_dead_letters_of_event',
+  `select ${columns} from dead_letters where event_id = $1 and ($2::text is null or consumer = $2) order by consumer limit $3`,
+);
+// `offset 0` keeps each look-up a look-up.
+const named = unscoped<LetterRow>(
+  'events.dead_letters_now',
+  `select d.* from unnest($1::text[], $2::text[]) as n (consumer, event_id)
+   cross join lateral (select ${columns} from dead_letters l where l.consumer = n.consumer and l.event_id = n.event_id offset 0) d`,
 );
 const count = unscoped<{ letters: bigint }>(
   'events.count_dead_letters',
@@ -128,10 +184,22 @@ const read = unscoped<{ payload: Buffer }>(
   'select payload from dead_letters where consumer = $1 and event_id = $2',
 );
 const remove = unscoped('events.remove_dead_letter', 'delete from dead_letters where consumer = $1 and event_id = $2');
-const request = unscoped(
+const requestOfEvent = unscoped(
   'events.request_redrive',
   `update dead_letters set redrive_at = coalesce(redrive_at, clock_timestamp())
-   where ($1::text is null or consumer = $1) and ($2::text is null or event_id = $2)`,
+   where event_id = $1 and ($2::text is null or consumer = $2)`,
+);
+// One that was asked for before is counted, and not written again. The places of rows that are locked stay, and need no plan to be found by.
+const requestPage = unscoped<{ consumer: string; event_id: string }>(
+  'events.request_redrives',
+  `with page as (
+     select ctid as place, consumer, event_id from dead_letters where (consumer, event_id) > ($1, $2) and consumer <= $3
+     order by consumer, event_id limit $4 for update
+   ), asked as (
+     update dead_letters set redrive_at = clock_timestamp()
+     where ctid = any(array(select place from page)) and redrive_at is null
+   )
+   select consumer, event_id from page order by consumer, event_id`,
 );
 const requested = unscoped<{ event_id: string }>(
   'events.requested_redrives',

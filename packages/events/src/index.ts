@@ -18,6 +18,7 @@ export {
   type DeadLetter,
   type DeadLetterFilter,
   deadEvent,
+  deadLettersNow,
   listDeadLetters,
   redrive,
   requestRedrive,

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import {
   countDeadLetters,
+  type DeadLetterFilter,
   deadEvent,
   listDeadLetters,
   missingEvents,
@@ -86,6 +87,53 @@ test('is handled while NATS is down', async () => {
   await until(async () => (await countDeadLetters(on.beta)) === 0);
   expect(await on.effects()).toEqual({ events: 1, effects: 1 });
   await on.nats.start();
+});
+
+test('of an incident are asked for page by page, in one consumer or in all, and once', async () => {
+  const most = 1_000;
+  await on.database.admin(`
+    insert into beta.dead_letters (consumer, event_id, type, account_id, test_mode, payload, error, deliveries)
+    select consumer, 'fevt_' || lpad(n::text, 6, '0'), 't', 'facct_a', true, '', 'Error', 20
+      from unnest(array['many', 'more']) consumer, generate_series(1, ${2 * most + 1}) n;
+    create function beta.refuse_long_page() returns trigger language plpgsql as $$ begin
+      if (select count(*) from marked) > ${most} then raise exception 'a page is too long'; end if;
+      return null;
+    end $$;
+    create trigger refuse_long_page after update on beta.dead_letters referencing new table as marked
+      for each statement execute function beta.refuse_long_page()`);
+  const asked = async () =>
+    (
+      await on.database.admin<{ consumer: string; asked: number }>(
+        `select consumer, count(redrive_at)::int as asked from beta.dead_letters group by consumer order by consumer`,
+      )
+    ).map((row) => [row.consumer, row.asked]);
+  expect(await requestRedrive(on.beta, { consumer: 'many' })).toBe(2 * most + 1);
+  expect(await asked()).toEqual([
+    ['many', 2 * most + 1],
+    ['more', 0],
+  ]);
+  const first = await listDeadLetters(on.beta, 1, { consumer: 'many' });
+  expect(await requestRedrive(on.beta)).toBe(4 * most + 2);
+  expect(await asked()).toEqual([
+    ['many', 2 * most + 1],
+    ['more', 2 * most + 1],
+  ]);
+  expect(await listDeadLetters(on.beta, 1, { consumer: 'many' })).toEqual(first);
+  expect(await requestRedrive(on.beta, { consumer: 'fewer' })).toBe(0);
+  expect(await requestRedrive(on.beta, { eventId: 'fevt_000007' })).toBe(2);
+  await on.database.admin('drop trigger refuse_long_page on beta.dead_letters; drop function beta.refuse_long_page');
+});
+
+test('are listed from the oldest event on, of all consumers, of one, and of an event', async () => {
+  await on.database.admin(`
+    insert into beta.dead_letters (consumer, event_id, type, account_id, test_mode, payload, error, deliveries)
+    select consumer, 'fevt_' || n, 't', 'facct_a', true, '', 'Error', 20 from unnest(array['b', 'a']) consumer, generate_series(3, 1, -1) n`);
+  const named = async (...given: [limit?: number, filter?: DeadLetterFilter]) =>
+    (await listDeadLetters(on.beta, ...given)).map(({ consumer, eventId }) => `${consumer} ${eventId}`);
+  expect(await named(3)).toEqual(['a fevt_1', 'b fevt_1', 'a fevt_2']);
+  expect(await named(2, { consumer: 'b' })).toEqual(['b fevt_1', 'b fevt_2']);
+  expect(await named(9, { eventId: 'fevt_3' })).toEqual(['a fevt_3', 'b fevt_3']);
+  expect(await named(9, { eventId: 'fevt_3', consumer: 'b' })).toEqual(['b fevt_3']);
 });
 
 test('events that a consumer never had are found, and are had once after they are published again', async () => {
