@@ -33,6 +33,7 @@ alter table balance_transactions force row level security;
 create policy own_rows on balance_transactions for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 CREATE INDEX balance_transactions_by_payout ON refunds.balance_transactions USING btree (account_id, test_mode, payout_id, id) WHERE (payout_id IS NOT NULL);
+CREATE INDEX balance_transactions_by_payout_and_type ON refunds.balance_transactions USING btree (account_id, test_mode, payout_id, type, id) WHERE (payout_id IS NOT NULL);
 CREATE INDEX balance_transactions_by_session ON refunds.balance_transactions USING btree (account_id, test_mode, checkout_session_id, id) WHERE (checkout_session_id IS NOT NULL);
 CREATE INDEX balance_transactions_by_source ON refunds.balance_transactions USING btree (account_id, test_mode, source_id);
 CREATE INDEX balance_transactions_by_type ON refunds.balance_transactions USING btree (account_id, test_mode, type, id);

@@ -50,6 +50,10 @@ export function seededLedger(rows: string): string[] {
     `payouts (${columns}, id, ${place}, processor_payout_id, amount_cents, status, balance_transaction_id, created_at, next_look_at, is_noted)
      select account, true, 'fpo_' || id, ${at}, 'po_' || id, 50, 'paid', 'fbtxn_' || id, at,
        case n % 10 when 0 then now() - n * interval '1 second' when 1 then now() + n * interval '1 second' end, true ${rows}`,
+    // One payout of as many movements, of which the oldest alone are refunds.
+    `balance_transactions (${columns}, id, type, amount_cents, status, available_on, source_id, reporting_category, created_at, payout_id)
+     select account, true, 'fbtxn_p' || id, case when n <= 5 then 'refund' else 'charge' end, 50, 'pending', at, 'fch_' || id, 'charge', at,
+       '${seededId('fpo', 1)}' ${rows} where account = '${seededAccount}'`,
     `processor_transactions (${columns}, ${place}, id, type, reporting_category, amount_cents, fee_cents, application_fee_cents, net_cents,
        available_on, source_id, created_at, match_at)
      select account, true, ${at}, 'txn_' || id, 'charge', 'charge', 50, 1, 0, 49, at, 'ch_' || id, at,
@@ -159,7 +163,8 @@ async function listBalance({ service: { database } }: Fixture): Promise<void> {
     const filters = [{}, { type: 'refund' }, { sourceId: seededId('fre', 4) }];
     const sessions = [1, 999].map((number) => ({ checkoutSessionId: seededId('fcs', number) }));
     const both = { type: 'refund', checkoutSessionId: seededId('fcs', 1) };
-    for (const filter of [...filters, ...sessions, both, { payoutId: seededId('fpo', 1) }]) {
+    const payoutId = seededId('fpo', 1);
+    for (const filter of [...filters, ...sessions, both, { payoutId }, { payoutId, type: 'refund' }]) {
       await listBalanceTransactions(database, scope, filter, { limit: 10, ...side });
     }
   }
