@@ -1,18 +1,21 @@
 import type { Knex } from 'knex';
 import { sqlBuilder } from './builder.ts';
 import type { Db } from './db.ts';
-import { cursorOf, firstOf, listQuery, type Page, type PageSource, readWithCursor } from './page-query.ts';
+import { type Cursor, cursorOf, firstOf, listQuery, type Page, type PageSource, readWithCursor } from './page-query.ts';
 import type { Scope } from './scope.ts';
 
-/** A page however long it is, newest first, in chunks: memory stays flat (decisions 3, the sessions' `limit`). */
+/**
+ * A page however long it is, newest first, in chunks: memory stays flat (decisions 3, the sessions' `limit`). No statement passes over more than
+ * `stepRows` rows.
+ */
 export async function* streamPage<Row extends object>(
   db: Db,
   scope: Scope,
   source: PageSource,
   page: Page,
-  chunkRows = 500,
+  { chunkRows = 500, stepRows = 10_000 }: { chunkRows?: number; stepRows?: number } = {},
 ): AsyncGenerator<Row[]> {
-  const bounds = await boundsOf(db, scope, source, page);
+  const bounds = await boundsOf(db, scope, source, page, stepRows);
   if (bounds === undefined) return;
   const id = `${source.table}.${source.id}`;
   let below = bounds.below;
@@ -41,19 +44,45 @@ interface Bounds {
 }
 
 // A page before a cursor holds the rows next to it, yet begins with the newest of them: where that is, is found first.
-async function boundsOf(db: Db, scope: Scope, source: PageSource, page: Page): Promise<Bounds | undefined> {
+async function boundsOf(
+  db: Db,
+  scope: Scope,
+  source: PageSource,
+  page: Page,
+  stepRows: number,
+): Promise<Bounds | undefined> {
   const cursor = cursorOf(page);
   const offset = page.offset ?? 0;
   if (cursor?.name !== 'ending_before') {
     if (cursor !== undefined) await readWithCursor(db, scope, source, cursor, nth(scope, source, cursor.id, '<=', 0));
     return { below: cursor?.id, above: undefined, newest: undefined, offset };
   }
-  const at = (position: number) =>
-    readWithCursor<{ id: string }>(db, scope, source, cursor, nth(scope, source, cursor.id, '>', position));
-  const [newest] = await at(offset + page.limit - 1);
-  if (offset === 0) return { below: undefined, above: cursor.id, newest: newest?.id, offset: 0 };
-  const [last] = await at(offset - 1);
-  return last === undefined ? undefined : { below: undefined, above: last.id, newest: newest?.id, offset: 0 };
+  const above = await idAfter(db, scope, source, cursor, cursor.id, offset, stepRows);
+  if (above === undefined) return undefined;
+  const newest = await idAfter(db, scope, source, cursor, above, page.limit, stepRows);
+  return { below: undefined, above, newest, offset: 0 };
+}
+
+// The id of the row that is so many places newer, found in steps; undefined if there are fewer. Whether the cursor is known is asked with the first step.
+async function idAfter(
+  db: Db,
+  scope: Scope,
+  source: PageSource,
+  cursor: Cursor,
+  from: string,
+  places: number,
+  stepRows: number,
+): Promise<string | undefined> {
+  let id: string | undefined = from;
+  for (let left = places; left > 0 && id !== undefined; left -= stepRows) {
+    const query = nth(scope, source, id, '>', Math.min(left, stepRows) - 1);
+    const isFirst = id === cursor.id;
+    const rows: { id: string }[] = isFirst
+      ? await readWithCursor<{ id: string }>(db, scope, source, cursor, query)
+      : await db.query<{ id: string }>(scope, query);
+    id = rows[0]?.id;
+  }
+  return id;
 }
 
 function nth(scope: Scope, source: PageSource, cursor: string, side: '<=' | '>', position: number): Knex.QueryBuilder {

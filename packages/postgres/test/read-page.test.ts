@@ -78,10 +78,11 @@ describe('a page', () => {
   });
 
   test('that is streamed is the same page', async () => {
+    const short = { chunkRows: 4, stepRows: 3 };
     await fc.assert(
       fc.asyncProperty(page, async (wanted) => {
         const streamed: string[] = [];
-        for await (const rows of streamPage<{ thing_id: string }>(database, scope, source, wanted, 4)) {
+        for await (const rows of streamPage<{ thing_id: string }>(database, scope, source, wanted, short)) {
           expect(rows.length).toBeLessThanOrEqual(4);
           streamed.push(...idsOf(rows));
         }
@@ -101,6 +102,23 @@ describe('a page', () => {
         streamed.push(...idsOf(rows));
       expect(streamed).toEqual(expected(wanted).ids);
     }
+  });
+
+  test('that is streamed passes over ten thousand rows at most in a statement, however large its limit is', async () => {
+    const passed: unknown[] = [];
+    const watched: Pick<Database, 'query'> = {
+      query: (asked, builder) => {
+        passed.push(...builder.toSQL().bindings.filter((value) => typeof value === 'number'));
+        return database.query(asked, builder);
+      },
+    };
+    const wanted: Page = { limit: 2 ** 52, endingBefore: 't03' };
+    const streamed: string[] = [];
+    for await (const rows of streamPage<{ thing_id: string }>(watched as Database, scope, source, wanted))
+      streamed.push(...idsOf(rows));
+    expect(streamed).toEqual(expected(wanted).ids);
+    expect(passed).toContain(9_999);
+    expect(Math.max(...passed.map(Number))).toBeLessThanOrEqual(10_000);
   });
 
   test('is filtered', async () => {

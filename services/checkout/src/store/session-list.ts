@@ -28,6 +28,7 @@ export interface SessionFilter extends CreatedFilter {
 
 // Rows that are held at once while a list of any length is read.
 const CHUNK_ROWS = 200;
+const chunks = { chunkRows: CHUNK_ROWS };
 
 /**
  * The sessions of a page, newest first, however long it is, and then whether there are more in its direction. Memory holds one chunk of rows,
@@ -70,7 +71,7 @@ async function* streamMerged(
   const those = { limit: Math.min(mostOutOfTime, most + 1), startingAfter };
   const { rows: rest } = await readPage<SessionRow>(db, scope, few, those);
   let count = 0;
-  for await (const chunk of streamPage<SessionRow>(db, scope, many, { limit: most + 1, startingAfter }, CHUNK_ROWS)) {
+  for await (const chunk of streamPage<SessionRow>(db, scope, many, { limit: most + 1, startingAfter }, chunks)) {
     const last = chunk.at(-1)?.id ?? '';
     const newer = rest.filter(({ id }) => id > last);
     rest.splice(0, newer.length);
@@ -118,7 +119,7 @@ async function* streamFrom(db: Db, scope: Scope, page: Page, source: PageSource)
   let count = 0;
   let first: string | undefined;
   let last: string | undefined;
-  for await (const rows of streamPage<SessionRow>(db, scope, source, page, CHUNK_ROWS)) {
+  for await (const rows of streamPage<SessionRow>(db, scope, source, page, chunks)) {
     first ??= rows[0]?.id;
     last = rows.at(-1)?.id;
     count += rows.length;
