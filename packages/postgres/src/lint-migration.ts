@@ -1,5 +1,6 @@
 import type { Migration } from './migration-source.ts';
 import { bareText, splitStatements } from './sql-text.ts';
+import { unboundedTable } from './unbounded-dml.ts';
 
 /** Something in a migration that stops the running release, or its queries, while it is applied. */
 export interface MigrationFinding {
@@ -21,7 +22,8 @@ export type MigrationRule =
   | 'type-change-rewrites'
   | 'drop-before-contract'
   | 'rename-before-contract'
-  | 'heavy-lock';
+  | 'heavy-lock'
+  | 'unbounded-dml';
 
 /**
  * The findings of one migration. Tables that the file itself creates are empty and unused, so anything may be done to them. Nothing
@@ -38,6 +40,7 @@ export function lintMigration(migration: Migration): MigrationFinding[] {
     const found = [
       ...clausesOf(bare, around).map((clause) => clauseFinding(clause, migration)),
       statementFinding(bare, around),
+      migration.fewRows === undefined ? unboundedFinding(text, around) : undefined,
       migration.noTransaction && !repeatable.test(bare) ? notRepeatable : undefined,
     ];
     for (const finding of found)
@@ -148,6 +151,15 @@ function statementFinding(bare: string, { migration, isFresh }: Surroundings): F
   const table = /^(?:lock table|truncate(?: table)?) (?:only )?([\w."]+)/.exec(bare)?.[1];
   if (table !== undefined && isFresh(table)) return undefined;
   return { rule: 'heavy-lock', message: `${heavy[1]} blocks all other access to the table` };
+}
+
+function unboundedFinding(text: string, { isFresh }: Surroundings): Finding | undefined {
+  const table = unboundedTable(text, isFresh);
+  if (table === undefined) return undefined;
+  return {
+    rule: 'unbounded-dml',
+    message: `it locks or copies as many rows as ${table} has; let a job do so in batches, or say why they are few: \`-- eligo: few-rows: one for each account\``,
+  };
 }
 
 function createdIndex(isConcurrent: boolean, table: string, { migration, isFresh }: Surroundings): Finding | undefined {

@@ -19,6 +19,8 @@ export interface Migration {
   readonly noTransaction: boolean;
   /** Whether it declares that nothing reads any more what it drops or renames. */
   readonly contract: boolean;
+  /** Why what it changes or copies of tables that it did not create is little, in every installation. */
+  readonly fewRows?: string;
 }
 
 /** A source from a folder beside the module: `migrationSource('catalog', new URL('../migrations', import.meta.url))`. */
@@ -37,12 +39,17 @@ export async function readMigrations(sources: readonly MigrationSource[]): Promi
   return migrations;
 }
 
-/** A migration from its text; the headers are comments of the form `-- eligo: no-transaction, contract`. */
+/** A migration from its text; the headers are comments of the form `-- eligo: no-transaction, contract`, or `-- eligo: few-rows: the reason`. */
 export function parseMigration(id: string, sql: string): Migration {
   const headers = new Set<string>();
-  for (const [, list] of sql.matchAll(/^--\s*eligo:\s*(.+)$/gm)) {
-    for (const word of (list ?? '').split(',')) headers.add(word.trim());
+  let fewRows: string | undefined;
+  for (const [, list = ''] of sql.matchAll(/^--\s*eligo:\s*(.+)$/gm)) {
+    const reason = /^few-rows(?::(.*))?$/.exec(list.trim());
+    if (reason === null) for (const word of list.split(',')) headers.add(word.trim());
+    else fewRows = reason[1]?.trim() ?? '';
   }
+  if (fewRows === '')
+    throw new Error(`${id}: the header few-rows needs a reason: "-- eligo: few-rows: one for each account"`);
   for (const header of headers) {
     if (header !== 'no-transaction' && header !== 'contract') throw new Error(`${id}: unknown header "${header}"`);
   }
@@ -52,5 +59,6 @@ export function parseMigration(id: string, sql: string): Migration {
     checksum: createHash('sha256').update(sql).digest('hex'),
     noTransaction: headers.has('no-transaction'),
     contract: headers.has('contract'),
+    ...(fewRows === undefined ? {} : { fewRows }),
   };
 }

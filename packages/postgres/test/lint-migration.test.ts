@@ -37,6 +37,16 @@ describe('the linter finds', () => {
     ['lock table t;', 'heavy-lock'],
     ['vacuum full t;', 'heavy-lock'],
     ['truncate t;', 'heavy-lock'],
+    ['update t set a = 1;', 'unbounded-dml'],
+    ['update only s.t as x set a = 1 where b;', 'unbounded-dml'],
+    ['delete from :"schema".t using u where t.a = u.a;', 'unbounded-dml'],
+    ['insert into t (a) select a from u;', 'unbounded-dml'],
+    ['insert into t select 1 from (select max(a) from "u") m;', 'unbounded-dml'],
+    ['insert into t select a from unnest(array[1]) x (a) join u on true;', 'unbounded-dml'],
+    ['with gone as (delete from t returning a) select a from gone;', 'unbounded-dml'],
+    ['with few as (select 1 as a) insert into t select a from few cross join u;', 'unbounded-dml'],
+    ['merge into t using u on true when matched then delete;', 'unbounded-dml'],
+    ['do $$ begin if true then update t set a = 1; end if; end $$;', 'unbounded-dml'],
   ])('%s', (sql, rule) => {
     expect(lint(sql)).toEqual([`${rule}@1`]);
   });
@@ -50,6 +60,12 @@ describe('the linter finds', () => {
     'create table n (a int);',
   ])('without a transaction: %s', (sql) => {
     expect(lint(`-- eligo: no-transaction\n${sql}`)).toEqual(['not-repeatable@2']);
+  });
+
+  test('a copy of an old table in a new one, at its line', () => {
+    expect(lint('create table n (a int);\ninsert into n select a from n;\ninsert into n select a from t;')).toEqual([
+      'unbounded-dml@3',
+    ]);
   });
 
   test('what stands among other clauses and lines', () => {
@@ -80,6 +96,15 @@ describe('the linter lets pass', () => {
     'create function f() returns void language plpgsql as $$ begin truncate t; end $$;',
     'create table n (a int not null);\ncreate index i on n (a);\nalter table n add constraint k check (a > 0);\ntruncate n;\ndrop table n;',
     'create table s.n (a int);\ncreate index i on n (a);',
+    'create table n (a int);\nupdate n set a = 1;\ndelete from n;\nwith m as (select a from n) insert into n select a from m;',
+    'insert into t (a) values (1) on conflict (a) do update set a = 2;',
+    "insert into t select a from unnest(array['update t set a = 1']) a;",
+    'insert into t select 1 where 2 is distinct from 3;',
+    'create trigger g before update on t for each row execute function f();',
+    'grant update, delete on t to r;',
+    'create function f() returns void language plpgsql as $$ begin update t set a = 1; end $$;',
+    'do $$ begin create policy p on t for update using (true); end $$;',
+    '-- eligo: few-rows: one for each account, of which there are thousands\nupdate t set a = 1;',
   ])('%s', (sql) => {
     expect(lint(sql)).toEqual([]);
   });
@@ -91,6 +116,10 @@ describe('the linter lets pass', () => {
 
 test('an unknown header is refused, so that a misspelt one is not without effect', () => {
   expect(() => parseMigration('x', '-- eligo: no-transactions\nselect 1')).toThrow('no-transactions');
+});
+
+test.each(['few-rows', 'few-rows:', 'few-rows: '])('a header that allows changes needs a reason: "%s"', (header) => {
+  expect(() => parseMigration('x', `-- eligo: ${header}\nupdate t set a = 1`)).toThrow('needs a reason');
 });
 
 test('statements end at semicolons outside quotes and comments', () => {
