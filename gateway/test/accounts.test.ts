@@ -11,6 +11,7 @@ import {
   createAccount,
   createKey,
   createOrganization,
+  findAccount,
   gatewayService,
   keyPattern,
   listAccounts,
@@ -101,6 +102,28 @@ describe('accounts', () => {
       shipping_countries: null,
       ...{ display_name: null, logo_url: null, accent_color: null, publishable_key: null },
     });
+  });
+
+  test('and their keys are all listed, oldest first, however many there are', async () => {
+    const { account_id: id } = await createAccount(database, { name: 'A shop of many keys' });
+    await databases.admin(
+      `insert into gateway.accounts (account_id, name)
+       select 'facct_0' || lpad(n::text, 24, '0'), 'One of many' from generate_series(1, 2000) n`,
+    );
+    await databases.admin(
+      `insert into gateway.api_keys (key_id, account_id, test_mode, key_hash, last4)
+       select 'fkey_0' || lpad(n::text, 24, '0'), $1, true, sha256(('one of many ' || n)::bytea), 'abcd' from generate_series(1, 2000) n`,
+      [id],
+    );
+    const accounts = (await listAccounts(database)).map(({ account_id }) => account_id);
+    const [counted] = await databases.admin<{ count: number }>('select count(*)::int from gateway.accounts');
+    expect(accounts).toEqual([...new Set(accounts)].sort());
+    expect(accounts).toHaveLength(counted?.count ?? 0);
+    const keys = (await listKeys(database, id)).map(({ key_id }) => key_id);
+    expect(keys).toEqual([...new Set(keys)].sort());
+    expect(keys).toHaveLength(2_000);
+    expect(await findAccount(database, id)).toMatchObject({ account_id: id, name: 'A shop of many keys' });
+    expect(await findAccount(database, 'facct_nobody')).toBeUndefined();
   });
 
   test('features are added and removed; each change has a version of its own [D2.4]', async () => {

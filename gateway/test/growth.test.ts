@@ -23,7 +23,7 @@ import { createKey, listKeys, revokeKey, rollKey } from '../src/accounts/keys.ts
 import { addOperator, findOperator, listOperators, revokeOperator } from '../src/accounts/operators.ts';
 import { createOrganization } from '../src/accounts/organizations.ts';
 import { resendAccounts } from '../src/accounts/resend-accounts.ts';
-import { listAccounts, updateAccount } from '../src/accounts/update-account.ts';
+import { findAccount, listAccounts, updateAccount } from '../src/accounts/update-account.ts';
 import { storeNames } from '../src/files/content-stores.ts';
 import { eraseFiles } from '../src/files/erase-files.ts';
 import {
@@ -53,9 +53,8 @@ test('no statement reads more among many accounts than among few', () => {
 });
 
 const longPages = [
-  // An operator's commands, which print everything that there is.
-  { statement: /^accounts\.list$/, rows: 120_100 },
-  { statement: /^keys\.list$/, rows: 40_100 },
+  // A page of an operator's command, which prints everything that there is.
+  { statement: /^(accounts|keys)\.list$/, rows: 1_000 },
 ];
 
 // A fifth of the keys are one account's. An organization has 100 accounts, and is full, except for the last.
@@ -90,6 +89,7 @@ async function run(place: TestDatabase): Promise<void> {
   await createAccount(database, { name: 'A member', organizationId: owner.organization_id });
   await updateAccount(database, accountId, { addFeatures: [], organizationId: owner.organization_id });
   await updateAccount(database, seededId('facct', 150), { name: 'Another name' });
+  await findAccount(database, accountId);
   await listAccounts(database);
   await resendAccounts(database);
   await removeFirst(database, statementsToTell);

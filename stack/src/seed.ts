@@ -48,8 +48,8 @@ async function isThere(database: Database, demo: DemoAccount): Promise<boolean> 
 
 // The live key charges HSA and FSA cards, too, unless the operator has said otherwise.
 async function enableHealthCards(database: Database, accountId: string): Promise<void> {
-  const { listAccounts, updateAccount } = await import('@eligo/gateway/accounts');
-  const account = (await listAccounts(database)).find(({ account_id }) => account_id === accountId);
+  const { findAccount, updateAccount } = await import('@eligo/gateway/accounts');
+  const account = await findAccount(database, accountId);
   if (account?.substantiation_set_at !== null) return;
   await updateAccount(database, accountId, { substantiation: { substantiation: 'iias', setBy: 'npm start' } });
 }

@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { type FoodPolicy, type ImportProgress, importProductCodes, setFoodPolicy } from '@eligo/catalog';
 import { parseTime } from '@eligo/contract';
-import { listAccounts } from '@eligo/gateway/accounts';
+import { findAccount } from '@eligo/gateway/accounts';
 import { type Command, UsageError } from '../command.ts';
 import { withAccounts, withCatalog } from '../connect.ts';
 import { progressBar } from '../progress-bar.ts';
@@ -61,8 +61,8 @@ export const catalogCommands: readonly Command[] = [
       const thresholds = JSON.parse(await readFile(file, 'utf8')) as FoodPolicy['thresholds'];
       const scope = { accountId: needed('account'), testMode: mode === 'test' };
       // The catalog has no list of accounts: it would store an unused policy for an account that does not exist.
-      const accounts = await withAccounts(listAccounts);
-      if (!accounts.some((account) => account.account_id === scope.accountId)) throw new Error('No such account');
+      const account = await withAccounts((database) => findAccount(database, scope.accountId));
+      if (account === undefined) throw new Error('No such account');
       const version = await withCatalog((database) => setFoodPolicy(database, scope, thresholds, new Date()));
       return { json: { version }, lines: [`version ${version} of the account's food policy is in effect`] };
     },

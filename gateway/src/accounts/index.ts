@@ -6,4 +6,4 @@ export { addOperator, findOperator, listOperators, revokeOperator } from './oper
 export { createOrganization, type Organization } from './organizations.ts';
 export { resendAccounts } from './resend-accounts.ts';
 export { isSubstantiation, type Substantiation, substantiations } from './substantiation.ts';
-export { type AccountChange, assertAccount, listAccounts, updateAccount } from './update-account.ts';
+export { type AccountChange, assertAccount, findAccount, listAccounts, updateAccount } from './update-account.ts';

@@ -1,6 +1,6 @@
 import { scopeOf } from '@eligo/contract';
 import { Failure } from '@eligo/failures';
-import { type Database, type Db, unscoped, withTx } from '@eligo/postgres';
+import { type Database, type Db, inPages, unscoped, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { keyHash, newKey } from './key-format.ts';
 
@@ -76,10 +76,18 @@ export async function revokeKey(database: Database, keyId: string): Promise<KeyR
   return toRecord(row);
 }
 
-/** The keys of an account, oldest first, revoked ones too. */
+/** The keys of an account, oldest first, revoked ones too, read page by page. */
 export async function listKeys(database: Database, accountId: string): Promise<KeyRecord[]> {
-  return (await database.rows(list, null, [accountId])).map(toRecord);
+  const keys: KeyRecord[] = [];
+  await inPages<KeyRow>(keysOfPage, async (after) => {
+    const page = await database.rows(list, null, [accountId, after?.key_id ?? '', keysOfPage]);
+    keys.push(...page.map(toRecord));
+    return page;
+  });
+  return keys;
 }
+
+const keysOfPage = 1_000;
 
 interface KeyRow {
   readonly key_id: string;
@@ -156,4 +164,7 @@ const revoke = unscoped<KeyRow>(
   'keys.revoke',
   `update api_keys set revoked_at = coalesce(revoked_at, clock_timestamp()) where key_id = $1 returning ${columns}`,
 );
-const list = unscoped<KeyRow>('keys.list', `select ${columns} from api_keys where account_id = $1 order by key_id`);
+const list = unscoped<KeyRow>(
+  'keys.list',
+  `select ${columns} from api_keys where account_id = $1 and key_id > $2 order by key_id limit $3`,
+);

@@ -1,5 +1,5 @@
 import { Failure } from '@eligo/failures';
-import { type Database, unscoped, withTx } from '@eligo/postgres';
+import { type Database, inPages, unscoped, withTx } from '@eligo/postgres';
 import { type Account, accountColumns } from './account-row.ts';
 import {
   checkColor,
@@ -69,10 +69,23 @@ export async function assertAccount(database: Database, accountId: string): Prom
   if ((await findShop(database, accountId)) === undefined) throw new Failure('account_not_found');
 }
 
-/** All accounts, oldest first. */
-export function listAccounts(database: Database): Promise<Account[]> {
-  return database.rows(list, null);
+/** An account with its settings, or undefined. */
+export function findAccount(database: Database, accountId: string): Promise<Account | undefined> {
+  return database.row(find, null, [accountId]);
 }
+
+/** All accounts, oldest first, read page by page. */
+export async function listAccounts(database: Database): Promise<Account[]> {
+  const accounts: Account[] = [];
+  await inPages<Account>(accountsOfPage, async (after) => {
+    const page = await database.rows(list, null, [after?.account_id ?? '', accountsOfPage]);
+    accounts.push(...page);
+    return page;
+  });
+  return accounts;
+}
+
+const accountsOfPage = 1_000;
 
 function lookOf(found: Account, change: AccountChange) {
   const { displayName, logoUrl, accentColor, publishableKey: key, shippingCountries: countries } = change;
@@ -89,7 +102,11 @@ const lock = unscoped<Account>(
   'accounts.lock',
   `select ${accountColumns} from accounts where account_id = $1 for update`,
 );
-const list = unscoped<Account>('accounts.list', `select ${accountColumns} from accounts order by account_id`);
+const find = unscoped<Account>('accounts.find', `select ${accountColumns} from accounts where account_id = $1`);
+const list = unscoped<Account>(
+  'accounts.list',
+  `select ${accountColumns} from accounts where account_id > $1 order by account_id limit $2`,
+);
 const update = unscoped<Account>(
   'accounts.update',
   `update accounts set name = $2, organization_id = $3, features = $4, version = version + 1,
