@@ -16,6 +16,7 @@ import { type LaneRequest, releaseLanes } from '../../store/lanes.ts';
 import { type Lane, type LaneLimits, Lanes, laneKey, scopeKey } from './lanes.ts';
 import type { Poster } from './post.ts';
 import { Recorder } from './recorder.ts';
+import { TurnsAway } from './turns-away.ts';
 import { WaitingWalk } from './waiting-walk.ts';
 
 /** What the worker needs. */
@@ -60,7 +61,7 @@ export class DeliveryWorker implements Sender {
   readonly #walk = new WaitingWalk(this.owner);
   readonly #claiming = new Map<string, Promise<void>>();
   readonly #sending = new Set<Promise<void>>();
-  readonly #turnedAway = new Map<string, number>();
+  readonly #turnsAway = new TurnsAway();
   // Lanes that were taken and not given up since.
   readonly #holding = new Map<string, HeldLane>();
   // A wake-up carries no request context: each attempt continues its own event's trace.
@@ -172,7 +173,7 @@ export class DeliveryWorker implements Sender {
   #hold(scope: Scope, deliveries: readonly DeliveryInHand[]): void {
     for (const { webhookId } of deliveries) {
       const key = laneKey(scope, webhookId);
-      this.#turnedAway.delete(key);
+      this.#turnsAway.forget(key);
       this.#holding.set(key, { scope, webhookId });
     }
     if (deliveries.length > 0) this.#keepRenewing();
@@ -250,20 +251,18 @@ export class DeliveryWorker implements Sender {
     this.#lanes.claimed(scope, requests, claim.deliveries);
     this.#hold(scope, claim.deliveries);
     this.#sendNext();
-    for (const webhookId of claim.heldByOthers) this.#comeBack(scope, webhookId);
+    const heldByOthers = new Set(claim.heldByOthers);
+    for (const { webhookId } of requests) {
+      if (heldByOthers.has(webhookId)) this.#comeBack(scope, webhookId);
+      else this.#turnsAway.forget(laneKey(scope, webhookId));
+    }
     this.#pumpSoon();
   }
 
   // Whoever has the lane may have looked just before there was something new; it gives the lane up as soon as it has nothing in hand. After some
   // tries the sweep is quick enough.
   #comeBack(scope: Scope, webhookId: string): void {
-    const key = laneKey(scope, webhookId);
-    const times = (this.#turnedAway.get(key) ?? 0) + 1;
-    if (times > mostTurnsAway || this.#stopped) {
-      this.#turnedAway.delete(key);
-      return;
-    }
-    this.#turnedAway.set(key, times);
+    if (this.#stopped || !this.#turnsAway.isAnother(laneKey(scope, webhookId))) return;
     setTimeout(() => this.wake(scope, [webhookId]), pauseWhenTurnedAwayMs).unref();
   }
 
@@ -397,4 +396,3 @@ const mostClaimsAtOnce = 4;
 const lookMs = 20;
 const writeAttempts = 5;
 const pauseWhenTurnedAwayMs = 50;
-const mostTurnsAway = 20;
