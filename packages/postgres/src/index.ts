@@ -47,7 +47,7 @@ export { inPages } from './in-pages.ts';
 export { insideTransaction, refuseInsideTransaction } from './inside-transaction.ts';
 export { AnotherInstallation, type InstallationClaim, installationOf } from './installation.ts';
 export { joinedBytes } from './joined-bytes.ts';
-export { leaseFromNow, leaseIsLive } from './lease.ts';
+export { leaseFromNow, leaseIsLive, leaseIsOver } from './lease.ts';
 export { lintMigration, lintMigrations, type MigrationFinding, type MigrationRule } from './lint-migration.ts';
 export { type MigrateOptions, type MigrateResult, migrate } from './migrate.ts';
 export {

@@ -22,6 +22,8 @@ import { webhooksService } from '../src/service.ts';
 /** The service's parts on a database of their own, with a clock that the test moves. */
 export interface Fixture {
   readonly database: Database;
+  /** Of the database; with `admin`, what `readStatements` takes. */
+  readonly name: string;
   readonly admin: TestDatabase['admin'];
   readonly webhooks: { -readonly [Key in keyof Context]: Context[Key] };
   readonly worker: DeliveryWorker;
@@ -77,7 +79,7 @@ export async function openFixture(
     share: ample,
   };
   return {
-    ...{ database, admin: place.admin, webhooks, worker, errors, clock, anotherWorker },
+    ...{ database, name: place.name, admin: place.admin, webhooks, worker, errors, clock, anotherWorker },
     consume: (event) =>
       handleOnce(database, 'public-events', event, (tx, { accountId, testMode }) =>
         fanOutEvents(webhooks, tx, { accountId, testMode }, [event]),

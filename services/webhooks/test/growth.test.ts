@@ -95,6 +95,16 @@ async function runEndpoints(database: Context['database']): Promise<void> {
     const targets = [webhookId, liveEndpoint].map((id) => ({ webhookId: id, url: 'http://127.0.0.2/' }));
     await changedTargets(tx, scope, targets);
   });
+  // As after the death of the process that was handed it.
+  const later = refundEvent(scope);
+  await withTx(database, scope, (tx) =>
+    fanOutEvents({ ...webhooks, sender: { ...webhooks.sender, leaseMs: 0 } }, tx, scope, [later]),
+  );
+  await claimDeliveries(database, scope, [{ webhookId, inHand: [], room: 0 }], {
+    owner: 'one',
+    at: new Date(),
+    leaseMs: 1_000,
+  });
   await retryEvent(webhooks, scope, event.eventId);
   await listEventsOfRecords(database, scope, [event.aggregateId, seededId('fre', 1)]);
   // A failure would disable this one, which has failed for long, and that would give up the first thousand of what waits for it.

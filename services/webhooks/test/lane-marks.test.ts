@@ -1,33 +1,168 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { declaredStatements, type Scope } from '@eligo/postgres';
+import { readStatements } from '@eligo/testkit';
+import { newId } from '@eligo/values';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Sender } from '../src/context.ts';
-import { renewLanes } from '../src/store/lanes.ts';
-import { asleep, type Fixture, inScope, openFixture, refundEvent, rowsOf, someScope } from './fixture.ts';
+import { claimDeliveries, releaseLanes, renewLanes } from '../src/store/lanes.ts';
+import {
+  asleep,
+  type Fixture,
+  inScope,
+  openFixture,
+  type Receiver,
+  receiver,
+  refundEvent,
+  rowsOf,
+  someScope,
+} from './fixture.ts';
 
 let on: Fixture;
+let readings: Awaited<ReturnType<typeof readStatements>>;
 beforeAll(async () => {
   on = await openFixture();
+  readings = await readStatements(on);
 });
 afterAll(() => on.close());
+
+let shop: Receiver;
+beforeEach(async () => {
+  shop = await receiver();
+});
+afterEach(async () => {
+  on.webhooks.sender = on.worker;
+  await shop.close();
+});
 
 // Plans like a sender that has room, and sends nothing.
 const silent: Sender = {
   ...asleep,
   rooms: (_scope, endpoints, most) => new Map(endpoints.map(({ webhookId }) => [webhookId, most])),
 };
+const asSilent = () => ({ owner: silent.owner, at: on.clock.now(), leaseMs: 60_000 });
 
 it('the mark from which a recovery reads a lane moves with each renewal, however fresh the lease is', async () => {
   const scope = someScope();
   const { webhookId } = await on.endpoint(scope, 'http://127.0.0.1:9/hooks');
   on.webhooks.sender = silent;
-  const claimant = { owner: silent.owner, at: on.clock.now(), leaseMs: 60_000 };
   for (let count = 1; count <= 3; count++) {
     await on.consume(refundEvent(scope));
-    const latest =
-      (await rowsOf(on, 'deliveries', scope))
-        .map(({ id }) => String(id))
-        .sort()
-        .at(-1) ?? '';
-    await inScope(on, scope, (tx) => renewLanes(tx, scope, [{ webhookId, oldest: latest }], claimant));
+    const latest = (await deliveriesOf(scope)).at(-1)?.id ?? '';
+    await inScope(on, scope, (tx) => renewLanes(tx, scope, [{ webhookId, oldest: latest }], asSilent()));
     expect(await rowsOf(on, 'lanes', scope)).toMatchObject([{ handed_from: latest }]);
   }
 });
+
+describe('a lane with more deliveries behind its mark than one statement reads', () => {
+  const handed = 25_000;
+  const lost = 25;
+  let scope: Scope;
+  let webhookId: string;
+  let ids: string[];
+
+  // As a process leaves it whose renewals failed for some hours.
+  beforeEach(async () => {
+    scope = someScope();
+    webhookId = (await on.endpoint(scope, shop.url)).webhookId;
+    ids = await addDeliveries(scope, webhookId, handed, handed / lost);
+    await on.admin(
+      `update webhooks.lanes set owner = $2, lease_until = now() + interval '1 hour', handed_from = $3 where endpoint_id = $1`,
+      [webhookId, silent.owner, ids[0]],
+    );
+  });
+
+  it('is recovered page by page, and loses no delivery [D14.348]', async () => {
+    await lapse(scope);
+    await recovered();
+    expect(new Set(idsReceived()).size).toBe(lost);
+    expect(shop.received).toHaveLength(lost);
+    expect(await rowsOf(on, 'lanes', scope)).toMatchObject([{ lease_until: null, handed_from: null }]);
+    expect(rowsReadBy('lanes.recover')).toBeLessThanOrEqual(10_100);
+  });
+
+  it('moves its mark by a page with each renewal [D14.348]', async () => {
+    const oldest = newId('delivery');
+    for (const place of [ids[9_999], ids[19_998], oldest]) {
+      expect(await inScope(on, scope, (tx) => renewLanes(tx, scope, [{ webhookId, oldest }], asSilent()))).toContain(
+        webhookId,
+      );
+      expect(await rowsOf(on, 'lanes', scope)).toMatchObject([{ owner: silent.owner, handed_from: place }]);
+    }
+    expect((await deliveriesOf(scope)).filter((one) => one.next_attempt_at !== null)).toHaveLength(lost);
+    expect(rowsReadBy('lanes.renew')).toBeLessThanOrEqual(10_100);
+  });
+
+  it('is given up after its first page, and recovered from there [D14.348]', async () => {
+    expect(await inScope(on, scope, (tx) => releaseLanes(tx, scope, [webhookId], asSilent()))).toContain(webhookId);
+    expect(await rowsOf(on, 'lanes', scope)).toMatchObject([{ owner: '', handed_from: ids[9_999] }]);
+    expect(rowsReadBy('lanes.release')).toBeLessThanOrEqual(10_100);
+    await recovered();
+    expect(shop.received).toHaveLength(lost);
+    expect(await rowsOf(on, 'lanes', scope)).toMatchObject([{ lease_until: null, handed_from: null }]);
+  });
+
+  it('is taken by no claim before all of it is recovered [D14.348]', async () => {
+    await lapse(scope);
+    const due = newId('delivery');
+    await addDeliveries(scope, webhookId, 1, 1);
+    await on.admin('update webhooks.deliveries set next_attempt_at = now() where endpoint_id = $1 and id > $2', [
+      webhookId,
+      due,
+    ]);
+    const claimant = { owner: on.worker.owner, at: on.clock.now(), leaseMs: 60_000 };
+    const request = { webhookId, inHand: [], room: 1 };
+    expect(await inScope(on, scope, (tx) => claimDeliveries(tx, scope, [request], claimant))).toEqual([]);
+    expect(await rowsOf(on, 'lanes', scope)).toMatchObject([{ owner: silent.owner, handed_from: ids[0] }]);
+  });
+});
+
+describe('a webhooks service', () => {
+  it('reported no error of its own', () => expect(on.errors).toEqual([]));
+});
+
+function idsReceived(): string[] {
+  return shop.received.map(({ headers }) => String(headers['webhook-id'])).sort();
+}
+
+function rowsReadBy(statement: string): number {
+  const { text = '' } = declaredStatements().find(({ name }) => name.startsWith(`${statement}:`)) ?? {};
+  const reading = readings.get(text);
+  if (reading === undefined) throw new Error(`${statement} has not run`);
+  return reading.rows;
+}
+
+async function deliveriesOf(scope: Scope): Promise<{ id: string; status: unknown; next_attempt_at: unknown }[]> {
+  const rows = await rowsOf(on, 'deliveries', scope);
+  return rows
+    .map(({ id, status, next_attempt_at }) => ({ id: String(id), status, next_attempt_at }))
+    .sort((one, other) => (one.id < other.id ? -1 : 1));
+}
+
+/** Deliveries that are newer than all others: delivered, but of so many each the last was handed to a process. */
+async function addDeliveries(scope: Scope, webhookId: string, count: number, oneLostOf = count + 1): Promise<string[]> {
+  const ids = Array.from({ length: count }, () => newId('delivery'));
+  await on.admin(
+    `with added as (
+       select d.id, newer.event_id, d.n % $6 = 0 as is_lost
+         from unnest($3::text[]) with ordinality as d (id, n), lateral (select 'fevt_' || substr(d.id, 6) as event_id) newer
+     ), events as (
+       insert into webhooks.events (account_id, test_mode, id, event_type, body, request_id, traceparent, occurred_at)
+       select $1, $2, event_id, 'refund.created', '{}', 'req', '', now() from added)
+     insert into webhooks.deliveries (account_id, test_mode, id, endpoint_id, event_id, event_type, status, delivered_at, created_at)
+     select $1, $2, id, $4, event_id, $5, case when is_lost then 'pending' else 'succeeded' end, case when not is_lost then now() end, now()
+       from added`,
+    [scope.accountId, scope.testMode, ids, webhookId, 'refund.created', oneLostOf],
+  );
+  return ids;
+}
+
+// As a minute after the process that has the lanes died.
+async function lapse({ accountId }: Scope): Promise<void> {
+  await on.admin(`update webhooks.lanes set lease_until = now() - interval '1 second' where account_id = $1`, [
+    accountId,
+  ]);
+}
+
+async function recovered(): Promise<void> {
+  await on.worker.sweep();
+  await on.worker.idle();
+}

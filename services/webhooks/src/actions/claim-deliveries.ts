@@ -4,17 +4,24 @@ import {
   claimDeliveries as claimRows,
   type LaneRequest,
   lanesHeldByOthers,
-  recoverLapsedLanes,
+  lockLapsedLanes,
+  recoverLanes,
 } from '../store/lanes.ts';
 import { liveSecrets } from '../store/secrets.ts';
 
-/** What a claim brought: deliveries, and the endpoints that another process is sending to. */
+/** What a claim brought. */
 export interface Claim {
   readonly deliveries: readonly DeliveryInHand[];
+  /** Endpoints to which another process is sending. */
   readonly heldByOthers: readonly string[];
+  /** Endpoints of a dead process: a page of what it was handed waits again, and another claim follows. */
+  readonly recovering: readonly string[];
 }
 
-/** Takes due deliveries of one account's endpoints, with what it takes to sign them. */
+/**
+ * Takes due deliveries of one account's endpoints, with what it takes to sign them. Where a process died with deliveries in its hands, it recovers a page of these
+ * instead: a claim does not grow with what one endpoint was sent, and the other endpoints do not wait for it.
+ */
 export function claimDeliveries(
   database: Database,
   scope: Scope,
@@ -23,13 +30,14 @@ export function claimDeliveries(
 ): Promise<Claim> {
   const webhookIds = requests.map(({ webhookId }) => webhookId);
   return withTx(database, scope, async (tx) => {
-    const [, claims, secrets, heldByOthers] = await Promise.all([
-      recoverLapsedLanes(tx, scope, webhookIds, claimant),
+    const [recovering, claims, secrets, heldByOthers] = await Promise.all([
+      lockLapsedLanes(tx, scope, webhookIds, claimant.owner),
       claimRows(tx, scope, requests, claimant),
       liveSecrets(tx, scope, webhookIds),
       lanesHeldByOthers(tx, scope, webhookIds, claimant.owner),
     ]);
+    if (recovering.length > 0) await recoverLanes(tx, scope, recovering, claimant.at);
     const deliveries = claims.map((claim) => ({ ...claim, sealedSecrets: secrets.get(claim.webhookId) ?? [] }));
-    return { deliveries, heldByOthers };
+    return { deliveries, heldByOthers, recovering };
   });
 }

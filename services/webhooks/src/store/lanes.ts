@@ -1,4 +1,4 @@
-import { leaseFromNow, leaseIsLive, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { leaseFromNow, leaseIsLive, leaseIsOver, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { type ClaimedDelivery, inlineBodyBytes } from '../domain/delivery.ts';
 import { breakerThreshold } from '../domain/health.ts';
 
@@ -68,21 +68,30 @@ export async function lanesHeldByOthers(
 }
 
 /**
- * Has what processes that died were handed of these endpoints wait again, and gives up their lanes. Runs before the claim, which takes them.
+ * Lanes whose owner died with deliveries in its hands, which are not claimed before these are recovered. They stay locked until the transaction ends, so
+ * that a statement after this one sees all that was planned under the lock of a lane.
  */
-export async function recoverLapsedLanes(
+export async function lockLapsedLanes(
   tx: Tx,
   scope: Scope,
   webhookIds: readonly string[],
-  claimant: { owner: string; at: Date },
-): Promise<void> {
-  await tx.execute(recover, scope, [webhookIds, claimant.owner, claimant.at]);
+  owner: string,
+): Promise<string[]> {
+  return (await tx.rows(lockLapsed, scope, [webhookIds, owner])).map(({ endpoint_id }) => endpoint_id);
 }
 
 /**
- * Renews the leases of lanes of which half the lease is over, and moves the mark of what they were handed up to `oldest`, the oldest delivery of the lane
- * that the process holds: the mark bounds what a recovery reads. A lane that another process has taken stays there. What was handed over before the
- * mark and is still pending was lost on the way, and waits again.
+ * Has a page of what dead processes were handed wait again, for each of these locked lanes. A lane is free when that was the last page of it; otherwise
+ * its mark is at the next page.
+ */
+export async function recoverLanes(tx: Tx, scope: Scope, webhookIds: readonly string[], at: Date): Promise<void> {
+  await tx.execute(recover, scope, [webhookIds, at, rowsOfEach(webhookIds)]);
+}
+
+/**
+ * Renews the leases of lanes of which half the lease is over, and moves the mark of what they were handed up to `oldest`, by a page at most: the mark
+ * bounds what a recovery reads. All that was handed over before `oldest` has left the process, which will be handed nothing older. What of it is still pending was lost on the
+ * way, and waits again. A lane that another process has taken stays there.
  */
 export async function renewLanes(
   tx: Tx,
@@ -93,12 +102,13 @@ export async function renewLanes(
   const { owner, at, leaseMs } = claimant;
   const ids = lanes.map(({ webhookId }) => webhookId);
   const oldest = lanes.map((lane) => lane.oldest);
-  return (await tx.rows(renew, scope, [ids, owner, at, oldest, leaseMs])).map(({ endpoint_id }) => endpoint_id);
+  const rows = await tx.rows(renew, scope, [ids, at, rowsOfEach(lanes), owner, oldest, leaseMs]);
+  return rows.map(({ endpoint_id }) => endpoint_id);
 }
 
 /**
  * Gives lanes up that this process has nothing of in hand any more. What it was handed and is still pending was lost on the way, and waits
- * again: gives the endpoints of such deliveries.
+ * again. A lane with more than a page to look through is left like that of a dead process, and recovered. Gives the endpoints that have to be claimed for.
  */
 export async function releaseLanes(
   tx: Tx,
@@ -107,11 +117,16 @@ export async function releaseLanes(
   claimant: { owner: string; at: Date },
 ): Promise<string[]> {
   const { owner, at } = claimant;
-  const [lost] = await Promise.all([
-    tx.rows(waitAgain, scope, [webhookIds, owner, at]),
-    tx.execute(release, scope, [webhookIds, owner]),
+  const [, left] = await Promise.all([
+    tx.execute(lockOwn, scope, [webhookIds, owner]),
+    tx.rows(release, scope, [webhookIds, at, rowsOfEach(webhookIds), owner]),
   ]);
-  return lost.map(({ endpoint_id }) => endpoint_id);
+  return left.map(({ endpoint_id }) => endpoint_id);
+}
+
+// Ten thousand rows take some 50 ms from memory. An account has up to a thousand endpoints, each of which gets on by a hundred rows or more.
+function rowsOfEach(lanes: readonly unknown[]): number {
+  return Math.max(100, Math.floor(10_000 / lanes.length));
 }
 
 interface ClaimedRow {
@@ -141,7 +156,7 @@ const claim = scoped<ClaimedRow>(
             coalesce(l.owner = $7 and l.lease_until > ${leaseFromNow('$9 / 2')}, false) as is_fresh
        from unnest($3::text[], $4::integer[], $5::integer[]) as asked (endpoint_id, room, in_hand)
        join webhooks.lanes l on ${here('l')} and l.endpoint_id = asked.endpoint_id
-      where l.owner = $7 or l.lease_until is null or not (${leaseIsLive('l.lease_until')})
+      where l.owner = $7 or l.handed_from is null and (l.lease_until is null or not (${leaseIsLive('l.lease_until')}))
         for no key update of l skip locked
    ), due as (
      select d.*, e.url, free.is_fresh, free.epoch as known_epoch
@@ -178,43 +193,63 @@ const selectHeld = scoped<{ endpoint_id: string }>(
   `select l.endpoint_id from webhooks.lanes l
     where ${here('l')} and l.endpoint_id = any($3::text[]) and l.owner <> $4 and ${leaseIsLive('l.lease_until')}`,
 );
-const lostFrom = (lanes: string) => `
-   update webhooks.deliveries d set next_attempt_at = $5
-     from ${lanes}
-    where ${here('d')} and d.endpoint_id = l.endpoint_id and d.id >= l.handed_from and d.status = 'pending' and d.next_attempt_at is null`;
-const recover = scoped(
-  'lanes.recover',
-  `with l as (
-     select l.endpoint_id, l.handed_from from webhooks.lanes l
-      where ${here('l')} and l.endpoint_id = any($3::text[]) and l.owner <> $4 and l.handed_from is not null
-        and not (${leaseIsLive('l.lease_until')})
-        for no key update skip locked
-   ), freed as (
-     update webhooks.lanes own set handed_from = null, lease_until = null from l
+// By an index that finds what was handed over, a success would cost an index entry: all deliveries from the mark on are read. Whoever reads them holds the lanes `l`.
+const pageOf = (lanes: string, andBefore = '') => `with l as (${lanes}), page as (
+     select p.endpoint_id, p.id, p.is_lost from l cross join lateral (
+       select d.endpoint_id, d.id, d.status = 'pending' and d.next_attempt_at is null as is_lost from webhooks.deliveries d
+        where ${here('d')} and d.endpoint_id = l.endpoint_id and d.id >= l.handed_from${andBefore}
+        order by d.id limit $5::bigint
+     ) p
+   ), reach as (
+     select page.endpoint_id, max(page.id) as last, count(*) = $5::bigint as is_full from page group by page.endpoint_id
+   ), waiting as (
+     update webhooks.deliveries d set next_attempt_at = $4 from page
+      where ${here('d')} and d.endpoint_id = page.endpoint_id and d.id = page.id and page.is_lost
+        and d.status = 'pending' and d.next_attempt_at is null
+     returning d.endpoint_id
+   )`;
+// A lane with another page belongs to no process. One that had it is not asked about its own lapsed lanes.
+const giveUp = (
+  which: string,
+) => `${pageOf(`select l.endpoint_id, l.handed_from from webhooks.lanes l where ${here('l')} and l.endpoint_id = any($3::text[])${which}`)}, freed as (
+     update webhooks.lanes own
+        set owner = case when reach.is_full then '' else own.owner end,
+            lease_until = case when reach.is_full then ${leaseIsOver} end, handed_from = case when reach.is_full then reach.last end
+       from l left join reach on reach.endpoint_id = l.endpoint_id
       where ${here('own')} and own.endpoint_id = l.endpoint_id
-   )${lostFrom('l')}`,
+   )
+   select waiting.endpoint_id from waiting union select reach.endpoint_id from reach where reach.is_full`;
+const lockLapsed = scoped<{ endpoint_id: string }>(
+  'lanes.lock_lapsed',
+  `select l.endpoint_id from webhooks.lanes l
+    where ${here('l')} and l.endpoint_id = any($3::text[]) and l.owner <> $4 and l.handed_from is not null and not (${leaseIsLive('l.lease_until')})
+      for no key update skip locked`,
+);
+const recover = scoped<{ endpoint_id: string }>('lanes.recover', giveUp(''));
+const lockOwn = scoped(
+  'lanes.lock_own',
+  `select from webhooks.lanes l
+    where ${here('l')} and l.endpoint_id = any($3::text[]) and l.owner = $4 and l.lease_until is not null for no key update`,
+);
+const release = scoped<{ endpoint_id: string }>(
+  'lanes.release',
+  giveUp(' and l.owner = $6 and l.lease_until is not null'),
 );
 const renew = scoped<{ endpoint_id: string }>(
   'lanes.renew',
-  `with l as (
-     select l.endpoint_id, l.handed_from, held.oldest
-       from unnest($3::text[], $6::text[]) as held (endpoint_id, oldest)
+  `${pageOf(
+    `select l.endpoint_id, l.handed_from, held.oldest
+       from unnest($3::text[], $7::text[]) as held (endpoint_id, oldest)
        join webhooks.lanes l on ${here('l')} and l.endpoint_id = held.endpoint_id
-      where l.owner = $4 and (l.lease_until <= ${leaseFromNow('$7 / 2')} or l.handed_from < held.oldest)
-        for no key update of l
-   ), held_on as (
+      where l.owner = $6 and (l.lease_until <= ${leaseFromNow('$8 / 2')} or l.handed_from < held.oldest)
+        for no key update of l`,
+    ' and d.id < l.oldest',
+  )}, held_on as (
      update webhooks.lanes own
-        set lease_until = ${leaseFromNow('$7')}, handed_from = greatest(own.handed_from, case when own.handed_from is not null then l.oldest end)
-       from l where ${here('own')} and own.endpoint_id = l.endpoint_id
-   )${lostFrom('l')} and d.id < l.oldest returning d.endpoint_id`,
-);
-const waitAgain = scoped<{ endpoint_id: string }>(
-  'lanes.wait_again',
-  `${lostFrom('webhooks.lanes l')} and ${here('l')} and l.endpoint_id = any($3::text[]) and l.owner = $4 and l.lease_until is not null
-   returning d.endpoint_id`,
-);
-const release = scoped(
-  'lanes.release',
-  `update webhooks.lanes l set lease_until = null, handed_from = null
-    where ${here('l')} and l.endpoint_id = any($3::text[]) and l.owner = $4 and l.lease_until is not null`,
+        set lease_until = ${leaseFromNow('$8')},
+            handed_from = case when own.handed_from is not null then greatest(own.handed_from, case when reach.is_full then reach.last else l.oldest end) end
+       from l left join reach on reach.endpoint_id = l.endpoint_id
+      where ${here('own')} and own.endpoint_id = l.endpoint_id
+   )
+   select waiting.endpoint_id from waiting`,
 );

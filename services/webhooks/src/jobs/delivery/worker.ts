@@ -240,7 +240,7 @@ export class DeliveryWorker implements Sender {
   async #claim(scope: Scope, requests: LaneRequest[]): Promise<void> {
     const { database, clock, onError } = this.#options;
     const { owner, leaseMs } = this;
-    let claim: Claim = { deliveries: [], heldByOthers: [] };
+    let claim: Claim = { deliveries: [], heldByOthers: [], recovering: [] };
     try {
       claim = await claimDeliveries(database, scope, requests, { owner, at: clock.now(), leaseMs });
     } catch (error) {
@@ -256,7 +256,7 @@ export class DeliveryWorker implements Sender {
       if (heldByOthers.has(webhookId)) this.#comeBack(scope, webhookId);
       else this.#turnsAway.forget(laneKey(scope, webhookId));
     }
-    this.#pumpSoon();
+    this.wake(scope, claim.recovering);
   }
 
   // Whoever has the lane may have looked just before there was something new; it gives the lane up as soon as it has nothing in hand. After some
