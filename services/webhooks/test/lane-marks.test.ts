@@ -1,8 +1,11 @@
+import type { ServerResponse } from 'node:http';
 import { declaredStatements, type Scope } from '@eligo/postgres';
-import { readStatements } from '@eligo/testkit';
+import { readStatements, untilLockWait, waitUntil } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { fanOutEvents } from '../src/actions/fan-out-events.ts';
 import type { Sender } from '../src/context.ts';
+import type { DeliveryWorker } from '../src/jobs/delivery/worker.ts';
 import { claimDeliveries, releaseLanes, renewLanes } from '../src/store/lanes.ts';
 import {
   asleep,
@@ -49,6 +52,78 @@ it('the mark from which a recovery reads a lane moves with each renewal, however
     const latest = (await deliveriesOf(scope)).at(-1)?.id ?? '';
     await inScope(on, scope, (tx) => renewLanes(tx, scope, [{ webhookId, oldest: latest }], asSilent()));
     expect(await rowsOf(on, 'lanes', scope)).toMatchObject([{ handed_from: latest }]);
+  }
+});
+
+describe('a lane with an old retry in hand', () => {
+  it('is recovered by reading what was in hand, and loses no delivery [D14.348]', async () => {
+    const scope = someScope();
+    const { webhookId, dying, old, first, hold } = await withOldRetryInHand(scope);
+    const passed = await addDeliveries(scope, webhookId, 20_000);
+    hold(true);
+    const last = refundEvent(scope);
+    await on.consume(last);
+    await waitUntil(() => shop.received.length === 3);
+    for (let page = 1; page <= 3; page++) await dying.sweep();
+    const [lane] = await rowsOf(on, 'lanes', scope);
+    expect(String(lane?.handed_from) > (passed.at(-1) ?? '')).toBe(true);
+    hold(false);
+    await lapse(scope);
+    await recovered();
+    expect(idsReceived()).toEqual([old, first, last.eventId, old, last.eventId].sort());
+    expect(rowsReadBy('lanes.recover')).toBeLessThan(20);
+    expect(rowsReadBy('lanes.renew')).toBeLessThanOrEqual(10_100);
+  });
+
+  it('keeps its mark before deliveries that a transaction plans while the lane is renewed [D14.348]', async () => {
+    const scope = someScope();
+    const { dying, hold } = await withOldRetryInHand(scope);
+    hold(true);
+    const event = refundEvent(scope);
+    const planned = Promise.withResolvers<void>();
+    const renewed = Promise.withResolvers<void>();
+    const planning = inScope(on, scope, async (tx) => {
+      await fanOutEvents(on.webhooks, tx, scope, [event]);
+      planned.resolve();
+      await renewed.promise;
+    });
+    await planned.promise;
+    const renewal = dying.sweep();
+    await untilLockWait(on.admin, 'the renewal', { pattern: 'held.oldest' });
+    renewed.resolve();
+    await Promise.all([planning, renewal]);
+    await waitUntil(() => shop.received.length === 3);
+    hold(false);
+    await lapse(scope);
+    await recovered();
+    expect(idsReceived().filter((id) => id === event.eventId)).toHaveLength(2);
+  });
+
+  /** A process that has a retry in hand, of which the receiver holds the answer, and was handed another delivery since, which it has sent. */
+  async function withOldRetryInHand(scope: Scope) {
+    let holds = true;
+    const held: ServerResponse[] = [];
+    shop.answerWith((_request, response) => void (holds ? held.push(response) : response.end()));
+    const { webhookId } = await on.endpoint(scope, shop.url);
+    const [old, first] = [refundEvent(scope), refundEvent(scope)];
+    on.webhooks.sender = asleep;
+    await on.consume(old);
+    await on.admin(
+      `update webhooks.deliveries set attempts = 8, created_at = now() - interval '3 days' where account_id = $1`,
+      [scope.accountId],
+    );
+    // Renews its lanes when the test says so.
+    const dying: DeliveryWorker = on.anotherWorker({ leaseMs: 3_600_000 });
+    on.webhooks.sender = dying;
+    await dying.sweep();
+    await waitUntil(() => held.length === 1);
+    holds = false;
+    await on.consume(first);
+    await waitUntil(async () => (await deliveriesOf(scope)).some(({ status }) => status === 'succeeded'));
+    const hold = (next: boolean) => {
+      holds = next;
+    };
+    return { webhookId, dying, old: old.eventId, first: first.eventId, hold };
   }
 });
 

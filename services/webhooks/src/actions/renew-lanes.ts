@@ -2,10 +2,12 @@ import { type Database, type Scope, withTx } from '@eligo/postgres';
 import { changedTargets, type TargetChange } from '../store/changed-targets.ts';
 import { renewLanes as renewRows } from '../store/lanes.ts';
 
-/** A lane in use: the oldest delivery in hand, and the URLs for which the waiting deliveries were claimed. */
+/** A lane in use. */
 export interface LaneInUse {
   readonly webhookId: string;
+  /** A delivery that is not after the oldest one that the process was handed and has in hand, nor after any that it will be handed. */
   readonly oldest: string;
+  /** Those for which the waiting deliveries were claimed. */
   readonly urls: readonly string[];
 }
 

@@ -2,6 +2,7 @@ import type { Scope } from '@eligo/postgres';
 import type { DeliveryInHand } from '../../domain/delivery.ts';
 import type { TargetChange } from '../../store/changed-targets.ts';
 import type { LaneRequest } from '../../store/lanes.ts';
+import { isOpen, newReservation, type Reservation, withoutThatOf } from './reservations.ts';
 
 /** What this process has of one endpoint. */
 export interface Lane {
@@ -9,6 +10,8 @@ export interface Lane {
   readonly webhookId: string;
   /** Everything that was claimed and is not yet recorded, by delivery. */
   readonly inHand: Set<string>;
+  /** What of it was handed over. Only the lane's mark tells another process of it, where a claimed delivery has a time at which it is due. */
+  readonly handed: Set<string>;
   /** What of it waits its turn. */
   readonly waiting: DeliveryInHand[];
   underWay: number;
@@ -16,8 +19,8 @@ export interface Lane {
   dirty: boolean;
   /** Whether the lane is being claimed for, or given up: either ends before the other begins. */
   state: 'at_rest' | 'claiming' | 'releasing';
-  /** Until when deliveries may be planned for it by a transaction that has not ended: it is not given up before, on the clock of performance.now(). */
-  plannedUntil: number;
+  /** Of transactions that may plan deliveries for it and have not ended: it is not given up before. */
+  reservations: readonly Reservation[];
   /** Whether its receiver answered that it is gone: nothing more is claimed or sent until that is recorded. */
   isGone: boolean;
 }
@@ -121,11 +124,12 @@ export class Lanes {
   rooms(scope: Scope, endpoints: readonly { readonly webhookId: string }[], most: number): Map<string, number> {
     let left = this.limits.total - this.#held - this.#shareOf(scope).held;
     const rooms = new Map<string, number>();
+    const reservation = newReservation();
     for (const { webhookId } of endpoints) {
       const lane = this.laneOf(scope, webhookId);
       const room = Math.min(left, most, this.limits.perEndpoint - lane.inHand.size);
       if (room > 0 && !lane.dirty && !lane.isGone && lane.state === 'at_rest') {
-        lane.plannedUntil = performance.now() + longestPlanMs;
+        lane.reservations = [...lane.reservations.filter(isOpen), reservation];
         rooms.set(webhookId, room);
         left -= room;
       }
@@ -139,7 +143,7 @@ export class Lanes {
     for (const [webhookId, own] of Map.groupBy(deliveries, (delivery) => delivery.webhookId)) {
       const lane = this.laneOf(scope, webhookId);
       const share = this.#shareOf(scope);
-      lane.plannedUntil = 0;
+      lane.reservations = withoutThatOf(own, lane.reservations);
       this.#hold(scope, put(lane, own));
       this.#noteReady(share, lane);
     }
@@ -224,6 +228,7 @@ export class Lanes {
     for (const { webhookId, deliveryId } of deliveries) {
       const lane = this.laneOf(scope, webhookId);
       if (lane.inHand.delete(deliveryId)) this.#hold(scope, -1);
+      lane.handed.delete(deliveryId);
       if (lane.state === 'releasing' && lane.inHand.size === 0) lane.state = 'at_rest';
       this.#forgetIdle(share, lane);
     }
@@ -294,11 +299,12 @@ export class Lanes {
         scope,
         webhookId,
         inHand: new Set(),
+        handed: new Set(),
         waiting: [],
         underWay: 0,
         dirty: false,
         state: 'at_rest',
-        plannedUntil: 0,
+        reservations: [],
         isGone: false,
       };
       lanes.set(key, lane);
@@ -342,11 +348,19 @@ export class Lanes {
 /** An account with so few deliveries in hand in a mode is never held in it: an ordinary one's are on their way at once. */
 const fewHeld = 64;
 
-// Longer than the statements of a transaction may take. One that was rolled back keeps its lanes from being given up for so long.
-const longestPlanMs = 30_000;
-
 function isPlanned(lane: Lane): boolean {
-  return lane.plannedUntil > 0 && performance.now() < lane.plannedUntil;
+  return lane.reservations.some(isOpen);
+}
+
+/**
+ * The place up to which nothing of a lane is in hand that was handed over, or is being planned: at most `atMost`, which is made now. A claimed delivery does
+ * not hold it back, which may be a retry of three days ago.
+ */
+export function oldestHanded({ handed, reservations }: Lane, atMost: string): string {
+  let oldest = atMost;
+  for (const id of handed) if (id < oldest) oldest = id;
+  for (const { after } of reservations.filter(isOpen)) if (after < oldest) oldest = after;
+  return oldest;
 }
 
 // Those that are in hand already are left out; gives how many were put in.
@@ -356,6 +370,7 @@ function put(lane: Lane, deliveries: readonly DeliveryInHand[]): number {
     if (lane.inHand.has(delivery.deliveryId)) continue;
     lane.waiting.push(delivery);
     lane.inHand.add(delivery.deliveryId);
+    if (delivery.dueAt === null) lane.handed.add(delivery.deliveryId);
   }
   return lane.inHand.size - before;
 }

@@ -13,7 +13,7 @@ import { breakerThreshold } from '../../domain/health.ts';
 import { signatureHeader } from '../../domain/signature.ts';
 import { findEvent } from '../../store/events.ts';
 import { type LaneRequest, releaseLanes } from '../../store/lanes.ts';
-import { type Lane, type LaneLimits, Lanes, laneKey, scopeKey } from './lanes.ts';
+import { type Lane, type LaneLimits, Lanes, laneKey, oldestHanded, scopeKey } from './lanes.ts';
 import type { Poster } from './post.ts';
 import { Recorder } from './recorder.ts';
 import { TurnsAway } from './turns-away.ts';
@@ -142,9 +142,11 @@ export class DeliveryWorker implements Sender {
     await this.#forEachScope(inUse, async (scope, own) => {
       // Whatever is planned from now on has a greater id than this.
       const next = newId('delivery');
-      const lanes = own.map(({ webhookId, inHand, waiting }) => {
-        return { webhookId, oldest: oldestOf(inHand, next), urls: [...new Set(waiting.map(({ url }) => url))] };
-      });
+      const lanes = own.map((lane) => ({
+        webhookId: lane.webhookId,
+        oldest: oldestHanded(lane, next),
+        urls: [...new Set(lane.waiting.map(({ url }) => url))],
+      }));
       const claimant = { owner: this.owner, at: clock.now(), leaseMs: this.leaseMs };
       const { waiting, changes } = await renewLanes(database, scope, lanes, claimant);
       for (const change of changes) this.#lanes.redirect(scope, change);
@@ -374,12 +376,6 @@ export class DeliveryWorker implements Sender {
       else onDue?.(Math.max(0, openUntil.getTime() - clock.now().getTime()));
     }
   }
-}
-
-function oldestOf(deliveryIds: ReadonlySet<string>, atMost: string): string {
-  let oldest = atMost;
-  for (const id of deliveryIds) if (id < oldest) oldest = id;
-  return oldest;
 }
 
 // The worker holds many times what is in flight, so that sending continues while results are written.
