@@ -153,6 +153,7 @@ create policy own_rows on charge_attempts for all to public
 CREATE INDEX charge_attempts_by_intent ON checkout.charge_attempts USING btree (account_id, test_mode, payment_intent_id);
 CREATE INDEX charge_attempts_by_operation ON checkout.charge_attempts USING btree (account_id, test_mode, operation_id, created_at DESC) WHERE (operation_id IS NOT NULL);
 CREATE UNIQUE INDEX charge_attempts_by_processor_intent ON checkout.charge_attempts USING btree (account_id, test_mode, processor_intent_id) WHERE (processor_intent_id IS NOT NULL);
+CREATE INDEX charge_attempts_in_doubt ON checkout.charge_attempts USING btree (status, GREATEST(created_at, authenticate_until)) WHERE (status = ANY (ARRAY['sending'::text, 'unknown'::text]));
 CREATE UNIQUE INDEX charge_attempts_one_live ON checkout.charge_attempts USING btree (account_id, test_mode, purpose, subject_id, leg) WHERE (status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text, 'succeeded'::text]));
 CREATE UNIQUE INDEX charge_attempts_one_per_eligibility_record ON checkout.charge_attempts USING btree (account_id, test_mode, eligibility_record_id) WHERE ((status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text, 'succeeded'::text])) AND (eligibility_record_id IS NOT NULL));
 CREATE INDEX charge_attempts_to_sweep ON checkout.charge_attempts USING btree (status, next_check_at) WHERE ((status = ANY (ARRAY['created'::text, 'sending'::text, 'unknown'::text])) AND ((status <> 'created'::text) OR (driver <> 'invoice'::text)));
@@ -1647,14 +1648,15 @@ CREATE OR REPLACE FUNCTION checkout.charge_work_waiting(older_than interval)
  LANGUAGE sql
  STABLE SECURITY DEFINER
  SET search_path TO 'checkout', 'pg_temp'
+ SET enable_bitmapscan TO 'off'
 AS $function$
   select
     (select count(*) from (select from checkout.charge_attempts a
-      where a.status = 'sending' and a.created_at < now() - older_than
-        and (a.authenticate_until is null or a.authenticate_until < now() - older_than) order by a.next_check_at limit 1000) counted)
+      where a.status = 'sending' and greatest(a.created_at, a.authenticate_until) < now() - older_than
+      order by greatest(a.created_at, a.authenticate_until) limit 1000) counted)
     + (select count(*) from (select from checkout.charge_attempts a
-      where a.status = 'unknown' and a.created_at < now() - older_than
-        and (a.authenticate_until is null or a.authenticate_until < now() - older_than) order by a.next_check_at limit 1000) counted),
+      where a.status = 'unknown' and greatest(a.created_at, a.authenticate_until) < now() - older_than
+      order by greatest(a.created_at, a.authenticate_until) limit 1000) counted),
     (select count(*) from (select from checkout.payment_plans p
       where p.state in ('running', 'releasing') and p.lease_until < now() order by p.next_check_at limit 1000) counted),
     (select count(*) from (select from checkout.intent_operations o
