@@ -5,6 +5,7 @@ import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { fanOutEvents } from '../src/actions/fan-out-events.ts';
 import type { Sender } from '../src/context.ts';
+import { Lanes, oldestHanded } from '../src/jobs/delivery/lanes.ts';
 import type { DeliveryWorker } from '../src/jobs/delivery/worker.ts';
 import { claimDeliveries, releaseLanes, renewLanes } from '../src/store/lanes.ts';
 import {
@@ -188,6 +189,26 @@ describe('a lane with more deliveries behind its mark than one statement reads',
     expect(await inScope(on, scope, (tx) => claimDeliveries(tx, scope, [request], claimant))).toEqual([]);
     expect(await rowsOf(on, 'lanes', scope)).toMatchObject([{ owner: silent.owner, handed_from: ids[0] }]);
   });
+});
+
+it('a lane for which two transactions plan is given up by neither before both have handed over [D14.348]', () => {
+  const lanes = new Lanes({ perEndpointUnderWay: 4, underWay: 16, perEndpoint: 8, total: 64, atOnce: 32 });
+  const scope = someScope();
+  const webhookId = 'fwh_1';
+  const plan = () => {
+    lanes.rooms(scope, [{ webhookId }], 1);
+    const [deliveryId, eventId] = [newId('delivery'), newId('event')];
+    const sending = { epoch: 1, url: '', body: undefined, requestId: '', traceparent: '', sealedSecrets: [] };
+    return { ...{ deliveryId, webhookId, eventId, eventType: 'refund.created', attempts: 0, dueAt: null }, ...sending };
+  };
+  const [one, other] = [plan(), plan()];
+  lanes.handedOver(scope, [one]);
+  expect(lanes.releasedBy(scope, [one])).toEqual([]);
+  lanes.done(scope, [one]);
+  const mark = oldestHanded(lanes.laneOf(scope, webhookId), newId('delivery'));
+  expect(mark > one.deliveryId && mark < other.deliveryId).toBe(true);
+  lanes.handedOver(scope, [other]);
+  expect(lanes.releasedBy(scope, [other])).toEqual([webhookId]);
 });
 
 describe('a webhooks service', () => {
