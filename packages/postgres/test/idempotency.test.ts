@@ -217,6 +217,49 @@ describe('a key whose attempt was given up', () => {
   });
 });
 
+describe('the guard of a key refuses what no check constraint holds any more', () => {
+  const own = ['POST /v1/guarded', 'guarded'];
+  beforeAll(() =>
+    on.admin(
+      `insert into alpha.idempotency_keys (account_id, test_mode, endpoint, key, request_hash, lease_until)
+       values ('facct_a', true, $1, $2, $3, now())`,
+      [...own, requestHash({ method: 'POST', path: '/x', body: {} })],
+    ),
+  );
+  const finished = { state: 'finished', status: 200, body: '\\x00' };
+  const checks: [string, Record<string, string | number | null>][] = [
+    ['idempotency_keys_key_check', { key: '' }],
+    ['idempotency_keys_key_check', { key: 'k'.repeat(256) }],
+    ['idempotency_keys_request_hash_check', { request_hash: `\\x${'00'.repeat(31)}` }],
+    ['idempotency_keys_state_check', { state: 'lost' }],
+    ['idempotency_keys_status_check', { ...finished, status: 199 }],
+    ['idempotency_keys_status_check', { ...finished, status: 600 }],
+    ['finished_has_answer', { ...finished, status: null }],
+    ['finished_has_answer', { ...finished, body: null }],
+    ['finished_has_answer', { status: 200 }],
+    ['finished_has_answer', { body: '\\x00' }],
+  ];
+
+  test.each(checks)('%s, for a new row and for a changed one with %j', async (constraint, columns) => {
+    const values = [...own, columns];
+    const insert = `insert into alpha.idempotency_keys select other.* from alpha.idempotency_keys own,
+      jsonb_populate_record(own, $3) other where (own.endpoint, own.key) = ($1, $2)`;
+    await expect(on.admin(insert, values)).rejects.toMatchObject({ constraint });
+    const set = Object.keys(columns).map((name) => `${name} = (jsonb_populate_record(own, $3)).${name}`);
+    const update = `update alpha.idempotency_keys own set ${set.join(', ')} where (own.endpoint, own.key) = ($1, $2)`;
+    await expect(on.admin(update, values)).rejects.toMatchObject({ constraint });
+  });
+
+  test('and these are all of its checks', async () => {
+    const rows = await on.admin(
+      `select (regexp_matches(prosrc, 'then ''(\\w+)''', 'g'))[1] as name from pg_proc
+       where oid = 'alpha.guard_idempotency_key'::regproc`,
+    );
+    expect(rows.map(({ name }) => name).sort()).toEqual([...new Set(checks.map(([name]) => name))].sort());
+    expect(rows).toHaveLength(5);
+  });
+});
+
 describe('a request hash', () => {
   const hash = (query: unknown, body: unknown) =>
     requestHash({ method: 'POST', path: '/x', query, body }).toString('hex');

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { attemptStates } from '../src/domain/charge-attempt.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
+import { type Columns, change, checksOf, insertAgain } from './guarded-rows.ts';
 
 // What the tables of money refuse by themselves, whatever the code does: written as the superuser, one constraint at a time.
 let fixture: ChargingFixture;
@@ -199,5 +200,80 @@ describe('a session’s components', () => {
     const { id } = await fixture.session();
     const given = fixture.test.admin(`update checkout.sessions set refunded_${name}_cents = 1 where id = $1`, [id]);
     await expect(given).rejects.toMatchObject({ constraint: `sessions_refunded_${name}` });
+  });
+});
+
+describe('the guards refuse what no check constraint holds any more', () => {
+  // One attempt, its intent and a charge of 10.00 serve all of them, since nothing is stored.
+  const ids = { payment_intents: '', charges: '', charge_attempts: '' };
+  beforeAll(async () => {
+    ids.charge_attempts = await attempt();
+    ids.payment_intents = ids.charge_attempts;
+    ids.charges = `fch_${randomUUID()}`;
+    await fixture.test.admin(
+      `insert into checkout.charges (account_id, test_mode, id, payment_intent_id, status, amount_cents, created_at)
+       values ($1, true, $2, $3, 'succeeded', 1000, now())`,
+      [fixture.scope.accountId, ids.charges, ids.payment_intents],
+    );
+  });
+
+  const succeeded = { status: 'succeeded', amount_received_cents: 1_000 };
+  const checks: [string, keyof typeof ids, Columns][] = [
+    ['payment_intents_leg_check', 'payment_intents', { leg: 'left' }],
+    ['payment_intents_capture_method_check', 'payment_intents', { capture_method: 'later' }],
+    ['payment_intents_status_check', 'payment_intents', { status: 'lost' }],
+    ['payment_intents_amount_capturable_cents_check', 'payment_intents', { amount_capturable_cents: -1 }],
+    ['payment_intents_amount_received_cents_check', 'payment_intents', { amount_received_cents: -1 }],
+    ['payment_intents_amount_refunded_cents_check', 'payment_intents', { amount_refunded_cents: -1 }],
+    ['payment_intents_has_subject', 'payment_intents', { session_id: null, invoice_id: null }],
+    ['payment_intents_received_within_amount', 'payment_intents', { ...succeeded, amount_received_cents: 1_001 }],
+    ['payment_intents_received_within_amount', 'payment_intents', { ...succeeded, amount_capturable_cents: 1 }],
+    ['payment_intents_refunded_within_received', 'payment_intents', { ...succeeded, amount_refunded_cents: 1_001 }],
+    ['payment_intents_received_when_succeeded', 'payment_intents', { amount_received_cents: 1 }],
+    ['payment_intents_received_when_succeeded', 'payment_intents', { ...succeeded, amount_received_cents: 0 }],
+    ['charges_status_check', 'charges', { status: 'lost' }],
+    ['charges_amount_cents_check', 'charges', { amount_cents: 0 }],
+    ['charges_amount_captured_cents_check', 'charges', { amount_captured_cents: -1 }],
+    ['charges_amount_refunded_cents_check', 'charges', { amount_refunded_cents: -1 }],
+    ['charges_captured_within_amount', 'charges', { amount_captured_cents: 1_001 }],
+    ['charges_refunded_within_captured', 'charges', { amount_refunded_cents: 1 }],
+    ['charge_attempts_leg_check', 'charge_attempts', { leg: 'left' }],
+    ['charge_attempts_driver_check', 'charge_attempts', { driver: 'mail' }],
+    ['charge_attempts_capture_method_check', 'charge_attempts', { capture_method: 'later' }],
+    ['charge_attempts_iias_cents_check', 'charge_attempts', { iias_cents: -1 }],
+    ['charge_attempts_prescription_cents_check', 'charge_attempts', { prescription_cents: -1 }],
+    ['charge_attempts_vision_cents_check', 'charge_attempts', { vision_cents: -1 }],
+    ['charge_attempts_service_cents_check', 'charge_attempts', { service_cents: -1 }],
+    ['charge_attempts_sent_has_intent', 'charge_attempts', { status: 'sending', processor_intent_id: null }],
+    ['charge_attempts_healthcare_within_amount', 'charge_attempts', { iias_cents: 600, service_cents: 401 }],
+  ];
+  // Other rules refuse these changes before the checks do.
+  const made: typeof checks = [
+    ['charge_attempts_status_check', 'charge_attempts', { status: 'lost' }],
+    ['charge_attempts_purpose_check', 'charge_attempts', { purpose: 'gift' }],
+    ['charge_attempts_purpose_check', 'charge_attempts', { purpose: 'renewed' }],
+    ['payment_intents_amount_cents_check', 'payment_intents', { amount_cents: 49 }],
+    ['payment_intents_amount_cents_check', 'payment_intents', { amount_cents: '9007199254740992' }],
+    ['charge_attempts_amount_cents_check', 'charge_attempts', { amount_cents: 49 }],
+    ['charge_attempts_amount_cents_check', 'charge_attempts', { amount_cents: '9007199254740992' }],
+  ];
+
+  test.each([...checks, ...made])('%s in %s, for a new row with %j', async (constraint, table, columns) => {
+    const written = insertAgain(fixture.test, table, ids[table], columns);
+    await expect(written).rejects.toMatchObject({ constraint });
+  });
+
+  test.each(checks)('%s in %s, for a row that is changed to %j', async (constraint, table, columns) => {
+    await expect(change(fixture.test, table, ids[table], columns)).rejects.toMatchObject({ constraint });
+  });
+
+  test.each([
+    ['guard_payment_intent', 'payment_intents', 11],
+    ['guard_charge', 'charges', 6],
+    ['guard_charge_attempt', 'charge_attempts', 12],
+  ] as const)('and these are all checks of %s', async (guard, table, count) => {
+    const shown = new Set([...checks, ...made].flatMap(([name, of]) => (of === table ? [name] : [])));
+    expect(await checksOf(fixture.test, guard)).toEqual([...shown].sort());
+    expect(shown.size).toBe(count);
   });
 });

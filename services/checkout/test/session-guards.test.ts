@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { paymentIntentStates } from '../src/domain/payment-intent.ts';
 import { sessionStates } from '../src/domain/session-states.ts';
 import { type Fixture, line, openFixture } from './fixture.ts';
+import { type Columns, change, checksOf, insertAgain } from './guarded-rows.ts';
 
 // What the database itself refuses, whatever the code does: written as its superuser, whom neither the code nor row-level security stops.
 let fixture: Fixture;
@@ -240,6 +241,96 @@ describe('money', () => {
     );
     return rows.map(({ name }) => name).join(', ');
   }
+});
+
+describe('the guards refuse what no check constraint holds any more', () => {
+  // One session with one eligible line of 10.00 serves all of them, since nothing is stored.
+  const ids = { sessions: '', session_lines: '' };
+  beforeAll(async () => {
+    ids.sessions = (await fixture.session()).id;
+    const [made] = await fixture.test.admin<{ id: string }>(
+      'select id from checkout.session_lines where session_id = $1',
+      [ids.sessions],
+    );
+    ids.session_lines = made?.id ?? '';
+  });
+
+  // What a session and its lines are made with. Later it is final.
+  const made: [string, keyof typeof ids, Columns][] = [
+    ['sessions_status_check', 'sessions', { status: 'lost' }],
+    ['sessions_mode_check', 'sessions', { mode: 'gift' }],
+    ['sessions_amount_subtotal_cents_check', 'sessions', { amount_subtotal_cents: -1 }],
+    ['sessions_check', 'sessions', { amount_discount_cents: -1 }],
+    ['sessions_check', 'sessions', { amount_discount_cents: 1_001 }],
+    ['sessions_amount_tax_cents_check', 'sessions', { amount_tax_cents: -1 }],
+    ['sessions_amount_shipping_cents_check', 'sessions', { amount_shipping_cents: -1 }],
+    ['sessions_amount_fee_cents_check', 'sessions', { amount_fee_cents: -1 }],
+    ['sessions_amount_iias_cents_check', 'sessions', { amount_iias_cents: -1 }],
+    ['sessions_amount_prescription_cents_check', 'sessions', { amount_prescription_cents: -1 }],
+    ['sessions_amount_vision_cents_check', 'sessions', { amount_vision_cents: -1 }],
+    ['sessions_amount_service_cents_check', 'sessions', { amount_service_cents: -1 }],
+    ['total_is_the_sum_of_its_parts', 'sessions', { amount_total_cents: 1_001 }],
+    ['eligible_within_total', 'sessions', { amount_eligible_cents: -1 }],
+    ['eligible_within_total', 'sessions', { amount_eligible_cents: 1_001 }],
+    ['buckets_within_eligible', 'sessions', { amount_iias_cents: 500, amount_vision_cents: 501 }],
+    ['session_lines_position_check', 'session_lines', { position: -1 }],
+    ['session_lines_quantity_check', 'session_lines', { quantity: 0 }],
+    ['session_lines_unit_amount_cents_check', 'session_lines', { unit_amount_cents: -1 }],
+    ['session_lines_amount_tax_cents_check', 'session_lines', { amount_tax_cents: -1 }],
+    ['session_lines_amount_shipping_cents_check', 'session_lines', { amount_shipping_cents: -1 }],
+    ['session_lines_amount_fee_cents_check', 'session_lines', { amount_fee_cents: -1 }],
+    ['session_lines_recurring_interval_check', 'session_lines', { recurring_interval: 'hour' }],
+    ['session_lines_recurring_interval_count_check', 'session_lines', { recurring_interval_count: 0 }],
+    ['session_lines_recurring_trial_days_check', 'session_lines', { recurring_trial_days: -1 }],
+    ['recurring_is_whole', 'session_lines', { recurring_interval: 'month' }],
+    ['recurring_is_whole', 'session_lines', { recurring_interval_count: 1 }],
+    ['line_subtotal_is_price_times_quantity', 'session_lines', { quantity: 2 }],
+    ['no_line_below_zero', 'session_lines', { amount_discount_cents: -1 }],
+    ['no_line_below_zero', 'session_lines', { amount_discount_cents: 1_001 }],
+    ['line_total_is_the_sum_of_its_parts', 'session_lines', { amount_total_cents: 999 }],
+    ['line_is_eligible_whole_or_not_at_all', 'session_lines', { amount_eligible_cents: 999 }],
+    ['eligible_line_has_a_class', 'session_lines', { eligibility_class: null }],
+    ['eligible_line_has_a_class', 'session_lines', { eligibility_class: 'not_eligible' }],
+  ];
+  // What moves while a session lives.
+  const moving: typeof made = [
+    ['sessions_capture_method_check', 'sessions', { capture_method: 'later' }],
+    ['sessions_letter_fee_cents_check', 'sessions', { letter_fee_cents: -1 }],
+    ['received_within_total', 'sessions', { amount_received_cents: -1 }],
+    ['received_within_total', 'sessions', { amount_received_cents: 1_001 }],
+    ['refunded_within_received', 'sessions', { amount_refunded_cents: -1 }],
+    ['refunded_within_received', 'sessions', { amount_refunded_cents: 1 }],
+    ['disputed_within_received', 'sessions', { amount_disputed_cents: -1 }],
+    ['disputed_within_received', 'sessions', { amount_disputed_cents: 1 }],
+    ...['tax', 'shipping', 'discount'].flatMap((part): typeof made => [
+      ['sessions_captured_components', 'sessions', { [`captured_${part}_cents`]: -1 }],
+      ['sessions_captured_components', 'sessions', { [`captured_${part}_cents`]: 1 }],
+      [`sessions_refunded_${part}`, 'sessions', { [`refunded_${part}_cents`]: -1 }],
+      [`sessions_refunded_${part}`, 'sessions', { [`refunded_${part}_cents`]: 1 }],
+    ]),
+    ['line_captured_within_total', 'session_lines', { amount_captured_cents: -1 }],
+    ['line_captured_within_total', 'session_lines', { amount_captured_cents: 1_001 }],
+    ['line_refunded_within_captured', 'session_lines', { amount_refunded_cents: -1 }],
+    ['line_refunded_within_captured', 'session_lines', { amount_refunded_cents: 1 }],
+  ];
+
+  test.each([...made, ...moving])('%s in %s, for a new row with %j', async (constraint, table, columns) => {
+    const written = insertAgain(fixture.test, table, ids[table], columns);
+    await expect(written).rejects.toMatchObject({ constraint });
+  });
+
+  test.each(moving)('%s in %s, for a row that is changed to %j', async (constraint, table, columns) => {
+    await expect(change(fixture.test, table, ids[table], columns)).rejects.toMatchObject({ constraint });
+  });
+
+  test.each([
+    ['guard_session', 'sessions', 23],
+    ['guard_session_line', 'session_lines', 17],
+  ] as const)('and these are all checks of %s', async (guard, table, count) => {
+    const shown = new Set([...made, ...moving].flatMap(([name, of]) => (of === table ? [name] : [])));
+    expect(await checksOf(fixture.test, guard)).toEqual([...shown].sort());
+    expect(shown.size).toBe(count);
+  });
 });
 
 test('every table of checkout that names an account has row-level security, forced', async () => {

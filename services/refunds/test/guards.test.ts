@@ -265,6 +265,10 @@ describe('the guards refuse what no check constraint holds any more', () => {
     ...{ ...own, id: `'fbtxn_g'`, type: `'refund'`, amount_cents: '-1', status: `'pending'`, available_on: 'now()' },
     ...{ source_id: `'fre_g'`, reporting_category: `'refund'`, created_at: 'now()' },
   };
+  const entry = {
+    ...{ ...own, transaction_id: `'t_g'`, ledger_account: `'refunds'`, amount_cents: '1', kind: `'refund_pending'` },
+    ...{ refund_id: `'fre_g'`, payment_intent_id: `'fpi_g'`, created_at: 'now()' },
+  };
 
   it.each<[string, string, Record<string, string>]>([
     ['refunds_status_check', 'refunds', { ...requested, status: `'lost'` }],
@@ -300,6 +304,9 @@ describe('the guards refuse what no check constraint holds any more', () => {
     ['balance_transactions_check', 'balance_transactions', { ...balance, amount_cents: '1' }],
     ['balance_transactions_check', 'balance_transactions', { ...balance, type: `'refund_failure'`, amount_cents: '0' }],
     ['balance_transactions_status_check', 'balance_transactions', { ...balance, status: `'lost'` }],
+    ['ledger_entries_ledger_account_check', 'ledger_entries', { ...entry, ledger_account: `'till'` }],
+    ['ledger_entries_amount_cents_check', 'ledger_entries', { ...entry, amount_cents: '0' }],
+    ['ledger_entries_kind_check', 'ledger_entries', { ...entry, kind: `'gift'` }],
   ])('%s in %s', async (constraint, table, columns) => {
     await expect(row(table, columns)).rejects.toMatchObject({ constraint });
   });
