@@ -31,7 +31,7 @@ export const defaultBudgets: ChargeBudgets = {
   confirmMs: 180_000,
 };
 
-/** Refuses budgets under which two processes could send for one attempt at the same time. */
+/** Refuses budgets under which two processes could send for one attempt at the same time, or a client could be answered too late. */
 export function assertBudgets(budgets: ChargeBudgets): void {
   if (budgets.leaseMs <= budgets.callMs + budgets.marginMs) {
     throw new Error(
@@ -43,7 +43,15 @@ export function assertBudgets(budgets: ChargeBudgets): void {
       `The time to confirm (${budgets.confirmMs} ms) must exceed the call timeout (${budgets.callMs} ms) and be at most ${longestConfirmMs} ms`,
     );
   }
+  if (budgets.answerMs >= clientsWaitMs || budgets.settleMs >= budgets.answerMs) {
+    throw new Error(
+      `The time to answer (${budgets.answerMs} ms) must be below ${clientsWaitMs} ms and exceed the time to settle (${budgets.settleMs} ms)`,
+    );
+  }
 }
+
+// All of a charge shares it, its queue and settling included: clients give up after 10 s (decisions 1.4).
+const clientsWaitMs = 9_000;
 
 // The trigger of the fence allows twenty minutes (migration 0030).
 const longestConfirmMs = 900_000;
