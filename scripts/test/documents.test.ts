@@ -35,6 +35,16 @@ it.each(documents)('%s leads to what is there: files, headings, paths', (documen
   expect(paths.filter((path) => globSync(path, { cwd: root }).length === 0)).toEqual([]);
 });
 
+it('docs/scale.md names each table whose primary key does not begin with account_id, and no other', () => {
+  const schemas = globSync('docs/schema/*.sql', { cwd: root }).map(read).join('\n');
+  const keys = [...schemas.matchAll(/ constraint (\w+)_pkey PRIMARY KEY \("?(\w+)/g)];
+  expect(keys.length).toBeGreaterThan(100);
+  const others = keys.filter(([, , first]) => first !== 'account_id').map(([, table]) => table);
+  const [, list = ''] = /These tables have other keys:\n((?: {2}.*\n)+)/.exec(read('docs/scale.md')) ?? [];
+  const named = [...list.matchAll(/`(\w+)`/g)].map(([, table]) => table);
+  expect(named.sort()).toEqual([...new Set(others)].sort());
+});
+
 it('docs/data-map.md says of each column that may name a shopper whether it is erased, and names none that is not there [D14.143]', () => {
   // What the catalog has is of the shop.
   const schemas = ['billing', 'checkout', 'gateway', 'refunds', 'webhooks'];
