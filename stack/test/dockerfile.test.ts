@@ -31,6 +31,7 @@ const parts = ['sandbox', ...componentNames] as const;
 // Under root the parts run as somebody else, as in their images, if that user can run this Node.
 const nobody = postgresUser();
 const user = nobody && mayEnter(nobody, process.execPath) ? nobody : undefined;
+const asUser = user ? { uid: user.uid, gid: user.gid } : {};
 
 let workshop: Workshop;
 let home: Home;
@@ -96,6 +97,7 @@ it('sets the database up by the one-shot target', () => {
   expect(node).toBe('node');
   const outcome = spawnSync(process.execPath, [...args, '--json'], {
     cwd: folder,
+    ...asUser,
     encoding: 'utf8',
     env: placedEnvironment('migrate'),
   });
@@ -137,7 +139,7 @@ it.each(parts)('starts %s, which its health check finds well', async (name) => {
   });
   started.set(name, child);
   const check = compose.services[name]?.healthcheck?.test.slice(2) ?? [];
-  const isWell = () => spawnSync(process.execPath, check, { cwd: folder, env: environment }).status === 0;
+  const isWell = () => spawnSync(process.execPath, check, { cwd: folder, ...asUser, env: environment }).status === 0;
   const status = await waitUntil(() => (child.hasEnded() ? 'ended' : isWell() && 'well'), { withinMs: 60_000 });
   const log = readFileSync(join(home.logs, `${name}.log`), 'utf8');
   expect({ status, log: status === 'well' ? '' : log }).toEqual({ status: 'well', log: '' });
@@ -168,6 +170,7 @@ function callTool(args: readonly string[]): unknown {
   const [, ...entry] = JSON.parse(lastOf(stages, 'cli', 'ENTRYPOINT') ?? '[]') as string[];
   const answer = spawnSync(process.execPath, [...entry, ...args, '--json'], {
     cwd: folder,
+    ...asUser,
     encoding: 'utf8',
     env: placedEnvironment('cli'),
   });
