@@ -37,9 +37,17 @@ export interface Shop extends CallOptions {
 }
 
 /** With more connections where a test is about what happens at once: each is a transaction of its own in Postgres. */
-export async function openFixture({ connections = 10 } = {}): Promise<Fixture> {
-  const place = await testDatabase(catalogService);
-  const database = place.open('catalog', { max: connections, connectionWaitMs: 20_000, lockTimeoutMs: 20_000 });
+export interface FixtureOptions {
+  readonly connections?: number;
+  /** A database of its own unless given. */
+  readonly place?: TestDatabase;
+  readonly statementTimeoutMs?: number;
+}
+
+export async function openFixture({ connections = 10, ...given }: FixtureOptions = {}): Promise<Fixture> {
+  const { place = await testDatabase(catalogService), ...pool } = given;
+  const waits = { connectionWaitMs: 20_000, lockTimeoutMs: 20_000 };
+  const database = place.open('catalog', { max: connections, ...waits, ...pool });
   const keys = generateComponentKeys(['gateway', 'checkout', 'billing', 'catalog']);
   const identityOf = (name: string) =>
     openIdentity({ name, privateKey: keys.privateKeys[name] ?? '', publicKeys: keys.publicKeys });

@@ -1,11 +1,11 @@
-import { fillTables, seededEvents, seededId, type TestDatabase } from '@eligo/testkit';
-import { insertsOf, rowsOf, type SeedMetadata } from './seed.ts';
+import { fillTables, seededAccount, seededEvents, seededId, seededRows, type TestDatabase } from '@eligo/testkit';
+import { insertsOf, type SeedMetadata } from './seed.ts';
 
-/** Fills every table with `each` records of the seeded account and a fifth of them of another, without triggers. */
+/** Fills every table with `each` records of the seeded account and a fifth of them of others, each of which has one (ADR 3), without triggers. */
 export async function seedCatalog(test: TestDatabase, each: number): Promise<void> {
-  const rows = rowsOf([each, each / 5]);
+  const rows = `from (select n, id, account, case account when '${seededAccount}' then 1 else 2 end as a ${seededRows(each)}) numbers`;
   await fillTables(test, 'catalog', [
-    ...insertsOf(rows, each, metadata),
+    ...insertsOf(rows, each + each / 5, metadata),
     // A shop that sells one product at prices of its own leaves a price with each cart.
     `prices (account_id, test_mode, price_id, product_id, product_active, product_eligibility_key, unit_amount_cents, inline,
        created_at, updated_at)

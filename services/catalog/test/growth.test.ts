@@ -5,6 +5,7 @@ import {
   readInSmallAndLarge,
   seededAccount,
   seededId,
+  statementsNotRun,
   type TestDatabase,
   vacuumDeleted,
 } from '@eligo/testkit';
@@ -20,23 +21,15 @@ import { listProducts } from '../src/store/products.ts';
 import { listPromoCodes } from '../src/store/promo-codes.ts';
 import { listShippingRates } from '../src/store/shipping-rates.ts';
 import { couponOfMany, customerOfMany, ofManyPrices, seedCatalog, soldInCarts } from './growth-seed.ts';
+import { exerciseWrites } from './growth-writes.ts';
 
 let read: { small: Readings; large: Readings };
-let refused: string[];
 beforeAll(async () => {
   read = await readInSmallAndLarge({ service: catalogService, seed: seedCatalog, run });
 }, 240_000);
 
-test('every statement is run, but for those that write by key what the database refuses of made-up values', () => {
-  const inserts = ['component_names', 'components', 'coupons', 'prices', 'products', 'promo_codes'];
-  const redemptions = ['claim', 'settle', 'uncount_coupons', 'uncount_promo_codes'];
-  const known = [
-    ...inserts.map((table) => `${table}.insert`),
-    ...['coupons.claim_inline', 'coupons.insert_inline'],
-    'prices.update',
-    ...redemptions.map((name) => `redemptions.${name}`),
-  ];
-  expect(refused).toEqual(known.sort());
+test('every statement of the store is run on the large account, but for those of an import', () => {
+  expect(statementsNotRun(read.large).filter((name) => ofAccounts.test(name))).toEqual([]);
 });
 
 test('no statement reads more in a large account than in a small one', () => {
@@ -101,7 +94,9 @@ async function run(place: TestDatabase): Promise<void> {
   await findPricesForProducts(database, scope, [...ids('fprod'), soldInCarts]);
   await findAbandonedCoupons(database, new Date(), 10);
   await findAbandonedLines(database, new Date(), 10);
-  refused = await probeStatements(place, 'catalog', ofAccounts);
+  await exerciseWrites(place);
+  // What these do not run, with made-up values. The database refuses some of the values of what they do run.
+  await probeStatements(place, 'catalog', ofAccounts);
   // While all of the account's are for sale, as often as a connection needs to keep its plan.
   const tables = ['products', 'promo_codes', 'shipping_rates'].map((table) => `catalog.${table}`);
   await place.admin(
