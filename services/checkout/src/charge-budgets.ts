@@ -31,6 +31,11 @@ export const defaultBudgets: ChargeBudgets = {
   confirmMs: 180_000,
 };
 
+/** For how long after its arrival a request may call the processor where nothing queues before it: what settles the payment is answered in time, too. */
+export function callsWithinMs({ callMs, lockMs, answerMs, settleMs }: ChargeBudgets): number {
+  return Math.min(callMs + lockMs, answerMs - settleMs);
+}
+
 /** Refuses budgets under which two processes could send for one attempt at the same time, or a client could be answered too late. */
 export function assertBudgets(budgets: ChargeBudgets): void {
   if (budgets.leaseMs <= budgets.callMs + budgets.marginMs) {

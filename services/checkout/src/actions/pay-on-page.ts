@@ -1,6 +1,7 @@
 import { encodeEvent } from '@eligo/events';
 import type { Scope } from '@eligo/postgres';
 import { cents, newId } from '@eligo/values';
+import { callsWithinMs } from '../charge-budgets.ts';
 import type { Context } from '../context.ts';
 import type { Address } from '../domain/address.ts';
 import { type CardSlot, kindOfCard } from '../domain/card-kind.ts';
@@ -34,7 +35,7 @@ export async function payOnPage(
   { session, lines }: PaidPage,
   given: CardsOfShopper,
 ): Promise<Session | undefined> {
-  const deadlineMs = performance.now() + context.budgets.callMs + context.budgets.lockMs;
+  const deadlineMs = performance.now() + callsWithinMs(context.budgets);
   const at = context.clock.now();
   if (!isPlain(context, scope, session, given, at)) return undefined;
   const payment = await begin(context, scope, session, given, at);
