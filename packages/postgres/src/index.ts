@@ -75,5 +75,5 @@ export {
 } from './statement.ts';
 export { streamPage } from './stream-page.ts';
 export { fileAsProperty, isTlsCode } from './tls-files.ts';
-export { afterCommit, commitBehind, type Tx } from './tx.ts';
+export { afterCommit, afterUnknownCommit, commitBehind, type Tx } from './tx.ts';
 export { type TxOptions, withTx } from './with-tx.ts';

@@ -14,6 +14,7 @@ export class Tx implements Db {
   readonly database: Database;
   readonly scope: Scope | null;
   readonly hooks: (() => void | Promise<void>)[] = [];
+  readonly unknownHooks: (() => void)[] = [];
   readonly #client: PoolClient;
   readonly #answerTimeoutMs: number;
   readonly #running = new Set<Promise<unknown>>();
@@ -172,4 +173,9 @@ async function sendCommit(client: PoolClient): Promise<void> {
 /** Runs the function once the transaction has committed, and not otherwise. Its failure is reported and does not undo anything. */
 export function afterCommit(tx: Tx, hook: () => void | Promise<void>): void {
   tx.hooks.push(hook);
+}
+
+/** Runs the function where COMMIT was sent and not answered: the transaction may have committed. Its failure is reported. */
+export function afterUnknownCommit(tx: Tx, hook: () => void): void {
+  tx.unknownHooks.push(hook);
 }

@@ -54,20 +54,23 @@ async function runOnce<T>(
   const client = await database.checkOut();
   const mark: TransactionMark = { open: true };
   let fate: 'committed' | 'rolled back' | 'unknown' = 'unknown';
+  let tx: Tx | undefined;
   try {
     // Not waited for: what the function sends first for its account goes with it.
     const beginsWith = client.query(beginning(client, scope, options));
-    const tx = new Tx(database, client, scope, beginsWith, options.statementTimeoutMs);
+    tx = new Tx(database, client, scope, beginsWith, options.statementTimeoutMs);
     const [begun, ran] = await Promise.allSettled([beginsWith, runUntilEnd(tx, mark, run)]);
     if (tx.isCommitSent) await settleCommit(tx, begun, ran);
     const result = valueIfBegun(begun, ran);
     refuseHalfDone(tx);
     await tx.commit();
     fate = 'committed';
-    await runHooks(database, tx);
+    await runHooks(database, tx.hooks, 'after-commit hook failed');
     return result;
   } catch (error) {
     if (fate !== 'committed' && (await rollBack(client, error))) fate = 'rolled back';
+    if (error instanceof CommitUnknown)
+      await runHooks(database, tx?.unknownHooks ?? [], 'hook after an unknown commit failed');
     throw error;
   } finally {
     // A connection whose state is not known is not given to anyone else.
@@ -132,13 +135,13 @@ async function rollBack(client: PoolClient, because: unknown): Promise<boolean> 
   }
 }
 
-async function runHooks(database: Database, tx: Tx): Promise<void> {
-  for (const hook of tx.hooks) {
+async function runHooks(database: Database, hooks: Tx['hooks'], failed: string): Promise<void> {
+  for (const hook of hooks) {
     try {
       await hook();
     } catch (error) {
       // What was committed stays committed: the caller must not take a failed hook for a failed write.
-      database.report(error, 'after-commit hook failed');
+      database.report(error, failed);
     }
   }
 }

@@ -2,6 +2,7 @@ import { Failure } from '@eligo/failures';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
   afterCommit,
+  afterUnknownCommit,
   CommitRefused,
   CommitUnknown,
   type Database,
@@ -154,7 +155,10 @@ describe('withTx', () => {
         for each row when (new.thing_id = 'held') execute function alpha.wait_for_gate()`);
     const slow = on.open('alpha', { statementTimeoutMs: 60_000 });
     let backend = 0;
+    const ran: string[] = [];
     const attempt = withTx(slow, scope, async (tx) => {
+      afterCommit(tx, () => void ran.push('committed'));
+      afterUnknownCommit(tx, () => void ran.push('unknown'));
       backend = (await tx.row(pid, null))?.pid ?? 0;
       await tx.execute(insert, scope, ['held', 5]);
     });
@@ -170,6 +174,7 @@ describe('withTx', () => {
       .toBe('PgSleep');
     await killBackend(backend);
     await settled;
+    expect(ran).toEqual(['unknown']);
     expect(await storedThings(on)).toEqual([]);
     await on.admin('drop trigger hold on alpha.things');
   });

@@ -109,6 +109,7 @@ export const asleep: Sender = {
   leaseMs: 60_000,
   rooms: () => new Map(),
   handOver: () => undefined,
+  mayHold: () => undefined,
   wake: () => undefined,
 };
 

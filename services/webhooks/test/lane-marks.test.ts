@@ -56,6 +56,46 @@ it('the mark from which a recovery reads a lane moves with each renewal, however
   }
 });
 
+describe('deliveries that are planned by a transaction whose COMMIT is not answered', () => {
+  it('have the process look after their lanes', async () => {
+    const scope = someScope();
+    const { webhookId } = await on.endpoint(scope, 'http://127.0.0.1:9/hooks');
+    const looked: string[] = [];
+    on.webhooks.sender = { ...silent, mayHold: (_scope, ids) => void looked.push(...ids) };
+    await on.admin(`create function webhooks.hold_commit() returns trigger language plpgsql as $$
+        begin perform pg_sleep(30); return null; end $$;
+      create constraint trigger hold_commit after insert on webhooks.deliveries deferrable initially deferred
+        for each row when (new.account_id = '${scope.accountId}') execute function webhooks.hold_commit()`);
+    const planning = inScope(on, scope, (tx) => fanOutEvents(on.webhooks, tx, scope, [refundEvent(scope)]));
+    const lost = expect(planning).rejects.toThrow();
+    await waitUntil(async () => {
+      const killed = await on.admin(
+        "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()",
+      );
+      return killed.length > 0;
+    });
+    await lost;
+    await on.admin('drop function webhooks.hold_commit() cascade');
+    expect(looked).toEqual([webhookId]);
+  });
+
+  it('are sent by that process, which nobody has handed them to', async () => {
+    const scope = someScope();
+    const { webhookId } = await on.endpoint(scope, shop.url);
+    const { owner, leaseMs } = on.worker;
+    on.webhooks.sender = { ...silent, owner, leaseMs };
+    const event = refundEvent(scope);
+    await on.consume(event);
+    expect(await rowsOf(on, 'lanes', scope)).toMatchObject([{ owner }]);
+    await on.worker.sweep();
+    expect(shop.received).toEqual([]);
+    on.worker.mayHold(scope, [webhookId]);
+    await on.worker.sweep();
+    await waitUntil(() => shop.received.length === 1);
+    expect(idsReceived()).toEqual([event.eventId]);
+  });
+});
+
 describe('a lane with an old retry in hand', () => {
   it('is recovered by reading what was in hand, and loses no delivery [D14.348]', async () => {
     const scope = someScope();

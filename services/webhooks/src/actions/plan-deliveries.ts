@@ -1,4 +1,4 @@
-import { afterCommit, type Scope, type Tx } from '@eligo/postgres';
+import { afterCommit, afterUnknownCommit, type Scope, type Tx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { type DeliveryInHand, inlineBodyBytes } from '../domain/delivery.ts';
@@ -30,6 +30,7 @@ export async function planDeliveries(
   const { planned, handed, taken, waiting } = plan(subscribers, events, rooms, isPlanned);
   if (planned.length === 0) return;
   const leftOut = new Set(await insertDeliveries(tx, scope, planned, taken, claimantOf(context, at)));
+  afterUnknownCommit(tx, () => sender.mayHold(scope, [...new Set(handed.map(({ webhookId }) => webhookId))]));
   afterCommit(tx, () => {
     sender.handOver(
       scope,

@@ -95,6 +95,14 @@ export class DeliveryWorker implements Sender {
     this.#onItsOwn(() => this.#sendNext());
   }
 
+  /** What such a lane has is found when the lane is released. */
+  mayHold(scope: Scope, webhookIds: readonly string[]): void {
+    this.#hold(
+      scope,
+      webhookIds.map((webhookId) => ({ webhookId })),
+    );
+  }
+
   /**
    * Looks for endpoints with waiting deliveries that are due: retries, what another process left, and deliveries without a wake-up. Says in how
    * many milliseconds the next are due, as far as is known.
@@ -172,13 +180,13 @@ export class DeliveryWorker implements Sender {
     this.#renewal = setTimeout(() => void this.#onItsOwn(renew), this.leaseMs / 5).unref();
   }
 
-  #hold(scope: Scope, deliveries: readonly DeliveryInHand[]): void {
-    for (const { webhookId } of deliveries) {
+  #hold(scope: Scope, of: readonly Pick<DeliveryInHand, 'webhookId'>[]): void {
+    for (const { webhookId } of of) {
       const key = laneKey(scope, webhookId);
       this.#turnsAway.forget(key);
       this.#holding.set(key, { scope, webhookId });
     }
-    if (deliveries.length > 0) this.#keepRenewing();
+    if (of.length > 0) this.#keepRenewing();
   }
 
   // Lanes that were not released with their last result: their endpoint is down, or their results could not be recorded.
