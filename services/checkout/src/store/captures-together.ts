@@ -126,12 +126,16 @@ type HeldRow = IntentRow & { session_id: string } & {
   [Field in keyof ChargeRow as `charge_${Field}`]: ChargeRow[Field];
 };
 
+// The offset keeps the condition on the status out of the look for a session's intents, which else goes through all holds where those are few.
 const held = scoped<HeldRow>(
   'checkout.held_charges',
   `select ${intentColumns}, ${chargeFields.map((field) => `c.${field} as charge_${field}`).join(', ')}
-   from checkout.payment_intents i
+   from unnest($3::text[]) wanted (session_id)
+   cross join lateral (
+     select * from checkout.payment_intents o
+      where o.account_id = $1 and o.test_mode = $2 and o.session_id = wanted.session_id offset 0) i
    join checkout.charges c on c.account_id = $1 and c.test_mode = $2 and c.id = i.latest_charge_id
-   where i.account_id = $1 and i.test_mode = $2 and i.session_id = any($3::text[]) and i.status = 'requires_capture'
+   where i.status = 'requires_capture'
      and exists (
        select from checkout.charge_attempts a
        where a.account_id = $1 and a.test_mode = $2 and a.purpose = 'session' and a.subject_id = i.session_id and a.leg = i.leg
