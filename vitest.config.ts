@@ -71,8 +71,8 @@ const tellLogs = join(import.meta.dirname, 'testkit/src/tell-logs-of-failed.ts')
 export default defineConfig({
   test: {
     pool: 'forks',
-    // Two cores: more workers only make the ones that wait for a deadline miss it.
-    maxWorkers: 2,
+    // Two cores: a worker waits for a fifth of its time, for processes that start and for servers. With a fourth one, those that wait for a deadline would miss it.
+    maxWorkers: 3,
     retry: 0,
     sequence: { sequencer: LongestFirst },
     // Generous, since only a failure uses it up: a disk that stalls for seconds fails no test.
