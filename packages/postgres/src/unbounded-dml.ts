@@ -6,22 +6,23 @@ import { bareText } from './sql-text.ts';
  */
 export function unboundedTable(text: string, isFresh: (table: string) => boolean): string | undefined {
   for (const bare of partsOf(text)) {
-    if (!/^(with|update|delete|insert|merge)\b/.test(bare)) continue;
+    const isCopy = copies.test(bare);
+    // `for` is a loop of a `do` block over what a statement returns.
+    if (!isCopy && !/^(with|update|delete|insert|merge|for)\b/.test(bare)) continue;
     const inside = new Set(
       [...bare.matchAll(/(?:\bwith (?:recursive )?|, )([\w"]+)(?: \([^()]*\))? as (?:not )?(?:materialized )?\(/g)].map(
         nameOf,
       ),
     );
-    const found = [
-      ...namesAfter(bare, changed),
-      ...(/\binsert into\b.*\bselect\b/.test(bare) ? namesAfter(bare, read) : []),
-    ];
+    const found = [...namesAfter(bare, changed), ...(isCopy ? namesAfter(bare, read) : [])];
     const table = found.find((name) => !inside.has(name) && !isFresh(name));
     if (table !== undefined) return table;
   }
   return undefined;
 }
 
+const copies =
+  /\binsert into\b.*\bselect\b|^create (?:unlogged )?(?:table|materialized view)\b.*\bas (?:select|with|table)\b/;
 const name = '(?:only )?([\\w.":]+)\\b"?';
 const changed = [`\\bupdate ${name}(?: (?:as )?[\\w"]+)? set\\b`, `\\bdelete from ${name}`, `\\bmerge into ${name}`];
 // What is called is no table, and neither is what a value is told from.

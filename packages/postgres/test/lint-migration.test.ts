@@ -47,6 +47,9 @@ describe('the linter finds', () => {
     ['with few as (select 1 as a) insert into t select a from few cross join u;', 'unbounded-dml'],
     ['merge into t using u on true when matched then delete;', 'unbounded-dml'],
     ['do $$ begin if true then update t set a = 1; end if; end $$;', 'unbounded-dml'],
+    ['do $$ begin for r in update t set a = 1 returning a loop null; end loop; end $$;', 'unbounded-dml'],
+    ['create table n as select a from t;', 'unbounded-dml'],
+    ['create materialized view n as with few as (select 1) select a from t, few;', 'unbounded-dml'],
   ])('%s', (sql, rule) => {
     expect(lint(sql)).toEqual([`${rule}@1`]);
   });
