@@ -16,7 +16,8 @@ import type { Context, DeliveryShare, Sender } from '../src/context.ts';
 import { mostPlanned } from '../src/domain/delivery.ts';
 import { openPoster } from '../src/jobs/delivery/post.ts';
 import type { Resolver } from '../src/jobs/delivery/resolve.ts';
-import { DeliveryWorker, type DeliveryWorkerOptions } from '../src/jobs/delivery/worker.ts';
+import { DeliveryWorker } from '../src/jobs/delivery/worker.ts';
+import type { DeliveryWorkerOptions } from '../src/jobs/delivery/worker-options.ts';
 import { webhooksService } from '../src/service.ts';
 
 /** The service's parts on a database of their own, with a clock that the test moves. */

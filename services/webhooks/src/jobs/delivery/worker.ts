@@ -1,12 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { type KeyObject, randomUUID } from 'node:crypto';
-import { type Database, type Scope, withTx } from '@eligo/postgres';
+import { randomUUID } from 'node:crypto';
+import { type Scope, withTx } from '@eligo/postgres';
 import { currentRequest } from '@eligo/rpc';
-import { type Clock, newId } from '@eligo/values';
+import { newId } from '@eligo/values';
 import { type Claim, claimDeliveries } from '../../actions/claim-deliveries.ts';
 import { recordAttempts } from '../../actions/record-attempts.ts';
 import { renewLanes } from '../../actions/renew-lanes.ts';
-import type { DeliveryShare, Sender } from '../../context.ts';
+import type { Sender } from '../../context.ts';
 import { judgeAttempt } from '../../domain/attempt.ts';
 import { type AttemptResult, type DeliveryInHand, isSuccess } from '../../domain/delivery.ts';
 import { breakerThreshold } from '../../domain/health.ts';
@@ -18,29 +18,7 @@ import type { Poster } from './post.ts';
 import { Recorder } from './recorder.ts';
 import { TurnsAway } from './turns-away.ts';
 import { WaitingWalk } from './waiting-walk.ts';
-
-/** What the worker needs. */
-export interface DeliveryWorkerOptions {
-  readonly database: Database;
-  readonly poster: Poster;
-  /** The signing key behind a sealed secret. */
-  readonly openKey: (scope: Scope, sealed: string) => KeyObject;
-  readonly clock: Clock;
-  readonly share: DeliveryShare;
-  /** Told of what failed inside; what a receiver did wrong is recorded with the delivery instead. */
-  readonly onError: (error: unknown, where: string) => void;
-  /** Told of every attempt, for metrics. */
-  readonly onAttempt?: (result: AttemptResult) => void;
-  /** Runs an attempt in a span that continues its event's trace; absent, it just runs. */
-  readonly traced?: <Result>(name: string, traceparent: string, work: () => Promise<Result>) => Promise<Result>;
-  /** A point at which tests stop the process. */
-  readonly failpoint?: (name: string) => Promise<void> | void;
-  /** Told in how many milliseconds a delivery is to be tried again: a sweep is wanted by then. */
-  readonly onDue?: (inMs: number) => void;
-  readonly limits?: Partial<LaneLimits>;
-  readonly leaseMs?: number;
-  readonly random?: () => number;
-}
+import type { DeliveryWorkerOptions } from './worker-options.ts';
 
 interface HeldLane {
   readonly scope: Scope;
