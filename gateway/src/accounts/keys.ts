@@ -1,6 +1,6 @@
 import { scopeOf } from '@eligo/contract';
 import { Failure } from '@eligo/failures';
-import { type Database, type Db, inPages, unscoped, withTx } from '@eligo/postgres';
+import { allInPages, type Database, type Db, unscoped, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { keyHash, newKey } from './key-format.ts';
 
@@ -78,13 +78,10 @@ export async function revokeKey(database: Database, keyId: string): Promise<KeyR
 
 /** The keys of an account, oldest first, revoked ones too, read page by page. */
 export async function listKeys(database: Database, accountId: string): Promise<KeyRecord[]> {
-  const keys: KeyRecord[] = [];
-  await inPages<KeyRow>(keysOfPage, async (after) => {
-    const page = await database.rows(list, null, [accountId, after?.key_id ?? '', keysOfPage]);
-    keys.push(...page.map(toRecord));
-    return page;
-  });
-  return keys;
+  const keys = await allInPages<KeyRow>(keysOfPage, (after) =>
+    database.rows(list, null, [accountId, after?.key_id ?? '', keysOfPage]),
+  );
+  return keys.map(toRecord);
 }
 
 const keysOfPage = 1_000;

@@ -1,5 +1,5 @@
 import { Failure } from '@eligo/failures';
-import { type Database, inPages, unscoped, withTx } from '@eligo/postgres';
+import { allInPages, type Database, unscoped, withTx } from '@eligo/postgres';
 import { type Account, accountColumns } from './account-row.ts';
 import {
   checkColor,
@@ -75,14 +75,10 @@ export function findAccount(database: Database, accountId: string): Promise<Acco
 }
 
 /** All accounts, oldest first, read page by page. */
-export async function listAccounts(database: Database): Promise<Account[]> {
-  const accounts: Account[] = [];
-  await inPages<Account>(accountsOfPage, async (after) => {
-    const page = await database.rows(list, null, [after?.account_id ?? '', accountsOfPage]);
-    accounts.push(...page);
-    return page;
-  });
-  return accounts;
+export function listAccounts(database: Database): Promise<Account[]> {
+  return allInPages<Account>(accountsOfPage, (after) =>
+    database.rows(list, null, [after?.account_id ?? '', accountsOfPage]),
+  );
 }
 
 const accountsOfPage = 1_000;

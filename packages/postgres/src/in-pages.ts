@@ -10,3 +10,17 @@ export async function inPages<Item>(
     after = page.at(-1);
   }
 }
+
+/** All rows that `read` answers page by page, where the whole of them is wanted. */
+export async function allInPages<Item>(
+  rowsOfPage: number,
+  read: (after: Item | undefined) => Promise<readonly Item[]>,
+): Promise<Item[]> {
+  const all: Item[] = [];
+  await inPages<Item>(rowsOfPage, async (after) => {
+    const page = await read(after);
+    all.push(...page);
+    return page;
+  });
+  return all;
+}

@@ -43,7 +43,7 @@ export {
   unlinkAttempt,
   usableOrThrow,
 } from './idempotency.ts';
-export { inPages } from './in-pages.ts';
+export { allInPages, inPages } from './in-pages.ts';
 export { insideTransaction, refuseInsideTransaction } from './inside-transaction.ts';
 export { AnotherInstallation, type InstallationClaim, installationOf } from './installation.ts';
 export { joinedBytes } from './joined-bytes.ts';

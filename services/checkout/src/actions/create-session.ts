@@ -9,6 +9,7 @@ import {
   openGroupedReads,
   openGroupedWrites,
   type Scope,
+  type Tx,
   withTx,
 } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
@@ -286,27 +287,30 @@ export function openCreationFacts(database: Database): GroupedReads<FactsQuery, 
   return openGroupedReads<FactsQuery, CreationFacts>((scope, queries) => readCreationFacts(database, scope, queries));
 }
 
-/** Opens the writes of plain sessions with keys that have stood for none. Answers whether a session was written, or another one has its key. */
-export function openNewKeyedSessions(database: Database): GroupedWrites<KeyedSessionRows, boolean> {
-  return openGroupedWrites<KeyedSessionRows, boolean>({
-    database,
-    async writeGroup(tx, scope, sessions) {
-      const written = insertKeyedSessions(tx, scope, sessions);
-      commitBehind(tx);
-      return written;
-    },
+/** Opens the writes of plain sessions: without redemptions, inline parts, discounts and selling plans. Without a key, too. */
+export function openNewSessions(database: Database): GroupedWrites<NewSessionRows, void> {
+  return openWrites(database, async (tx, scope, sessions) => {
+    await insertSessions(tx, scope, sessions);
+    return sessions.map(() => undefined);
   });
 }
 
-/** Opens the writes of plain sessions: without a key, redemptions, inline parts, discounts and selling plans. */
-export function openNewSessions(database: Database): GroupedWrites<NewSessionRows, void> {
-  return openGroupedWrites<NewSessionRows, void>({
+/** The same with keys that have stood for no session. Answers whether a session was written, or another one has its key. */
+export function openNewKeyedSessions(database: Database): GroupedWrites<KeyedSessionRows, boolean> {
+  return openWrites(database, insertKeyedSessions);
+}
+
+// `insert` sends all of a group at once, so that its COMMIT goes with it.
+function openWrites<Item, Result>(
+  database: Database,
+  insert: (tx: Tx, scope: Scope, items: readonly Item[]) => Promise<readonly Result[]>,
+): GroupedWrites<Item, Result> {
+  return openGroupedWrites<Item, Result>({
     database,
-    async writeGroup(tx, scope, sessions) {
-      const written = insertSessions(tx, scope, sessions);
+    async writeGroup(tx, scope, items) {
+      const inserted = insert(tx, scope, items);
       commitBehind(tx);
-      await written;
-      return sessions.map(() => undefined);
+      return inserted;
     },
   });
 }

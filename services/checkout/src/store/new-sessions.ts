@@ -39,8 +39,8 @@ export function isWrittenByOneStatement({ session, existingLetters }: NewSession
 
 /** Writes new sessions with their lines, fees and eligibility records, at most 16, with one statement. Discounts, existing letters and selling plans are not written. */
 export async function insertSessions(tx: Tx, scope: Scope, rows: readonly NewSessionRows[]): Promise<void> {
-  const values = valuesOf(rows);
-  await tx.execute(inserts[values.length - 1] ?? insertOnly, scope, values.map(toJson));
+  const { parts, values } = written(rows);
+  await tx.execute(inserts[parts], scope, values.map(toJson));
 }
 
 /** A new session, and a key that has stood for none. */
@@ -55,14 +55,13 @@ export async function insertKeyedSessions(
   scope: Scope,
   sessions: readonly KeyedSessionRows[],
 ): Promise<boolean[]> {
-  const values = valuesOf(sessions.map(({ rows }) => rows));
+  const { parts, values } = written(sessions.map(({ rows }) => rows));
   const keys = sessions.map(({ key, rows }) => ({
     ...{ key: key.key, session_id: rows.session.id },
     request_hash: Buffer.from(key.requestHash).toString('hex'),
   }));
-  const insert = keyedInserts[values.length - 1] ?? keyedInsertOnly;
-  const written = await tx.rows(insert, scope, [...values, keys].map(toJson));
-  const ids = new Set(written.map(({ session_id }) => session_id));
+  const taken = await tx.rows(keyedInserts[parts], scope, [...values, keys].map(toJson));
+  const ids = new Set(taken.map(({ session_id }) => session_id));
   return sessions.map(({ rows }) => ids.has(rows.session.id));
 }
 
@@ -70,9 +69,11 @@ function toJson(value: unknown): string {
   return JSON.stringify(value);
 }
 
-// The sessions; their lines and records, if there are any; and then their fees.
-function valuesOf(rows: readonly NewSessionRows[]): unknown[] {
-  const values: unknown[] = [rows.map(({ session }) => sessionRow(session))];
+/** What some sessions consist of, which decides the statement that writes them. */
+type Parts = 'sessions' | 'with_lines' | 'with_fees';
+
+function written(rows: readonly NewSessionRows[]): { parts: Parts; values: unknown[] } {
+  const sessions = rows.map(({ session }) => sessionRow(session));
   const lines = rows.flatMap(({ lines: own }) => own.map(lineRow));
   const fees = rows.flatMap(({ session }) =>
     session.fees.map((fee, position) => ({ ...fee, position, sessionId: session.id })),
@@ -83,9 +84,9 @@ function valuesOf(rows: readonly NewSessionRows[]): unknown[] {
   if (rows.some((row) => row.lines.length > 0 && row.eligibility === undefined)) {
     throw new Error('A session with lines must have an eligibility record');
   }
-  if (records.length > 0 || fees.length > 0) values.push(lines, records);
-  if (fees.length > 0) values.push(fees);
-  return values;
+  if (fees.length > 0) return { parts: 'with_fees', values: [sessions, lines, records, fees] };
+  if (records.length > 0) return { parts: 'with_lines', values: [sessions, lines, records] };
+  return { parts: 'sessions', values: [sessions] };
 }
 
 function plansOf({ details }: Session): string[] {
@@ -185,19 +186,17 @@ const intoFees = (where = '') => `insert into checkout.session_fees
      "sessionId" text, position smallint, id text, "amountCents" bigint, name text, description text, "feeType" text,
      applied boolean, "waivedReason" text) ${where}`;
 
-const insertOnly = scoped<never>('sessions.insert', intoSessions());
-const inserts = [
-  insertOnly,
-  undefined,
-  scoped<never>(
+const inserts = {
+  sessions: scoped<never>('sessions.insert', intoSessions()),
+  with_lines: scoped<never>(
     'sessions.insert_with_lines',
     `with session as (${intoSessions()}), lines as (${intoLines()}) ${intoRecords()}`,
   ),
-  scoped<never>(
+  with_fees: scoped<never>(
     'sessions.insert_with_fees',
     `with session as (${intoSessions()}), lines as (${intoLines()}), record as (${intoRecords()}) ${intoFees()}`,
   ),
-];
+} satisfies Record<Parts, unknown>;
 
 // The keys decide: a session whose key is taken is left out with its parts. In the order of the keys, so that two groups wait for each other in one direction.
 function keyedInsert(name: string, count: number) {
@@ -222,13 +221,11 @@ function keyedInsert(name: string, count: number) {
   );
 }
 
-const keyedInsertOnly = keyedInsert('sessions.insert_keyed', 1);
-const keyedInserts = [
-  keyedInsertOnly,
-  undefined,
-  keyedInsert('sessions.insert_keyed_with_lines', 3),
-  keyedInsert('sessions.insert_keyed_with_fees', 4),
-];
+const keyedInserts = {
+  sessions: keyedInsert('sessions.insert_keyed', 1),
+  with_lines: keyedInsert('sessions.insert_keyed_with_lines', 3),
+  with_fees: keyedInsert('sessions.insert_keyed_with_fees', 4),
+} satisfies Record<Parts, unknown>;
 
 const insertDiscounts = scoped<never>(
   'session_discounts.insert',
