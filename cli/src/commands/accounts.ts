@@ -136,11 +136,14 @@ export const accountCommands: readonly Command[] = [
     name: 'accounts resend',
     usage: '',
     summary:
-      'Has the gateway tell billing and checkout again what each account is: its features, its shop name and its substantiation. Run it after the schema of one of the three was restored from a backup. It can be repeated, while Eligo runs.',
+      'Sends the features, shop name and substantiation of each account to billing and checkout again. Run it after you restore the schema of the gateway, billing or checkout alone from a backup. You can run it more than once, and while Eligo runs.',
     options: {},
     async run() {
       const accounts = await withAccounts((database) => resendAccounts(database));
-      return { json: { accounts }, lines: [`queued ${accounts} accounts; the gateway tells billing and checkout`] };
+      return {
+        json: { accounts },
+        lines: [`queued ${accounts} accounts; the gateway sends them to billing and checkout`],
+      };
     },
   },
   {

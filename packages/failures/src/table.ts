@@ -217,7 +217,7 @@ function refundRows() {
     refund_limit_reached: row(
       422,
       'This session has too many refunds.',
-      'Refund all that remains in one, without amount and line_items. If that is refused too, return the money outside Eligo.',
+      'Refund the whole remaining balance in one refund, without amount or line_items. If that is also refused, return the money outside Eligo.',
     ),
     payment_intent_not_succeeded: row(
       422,

@@ -133,7 +133,11 @@ describe('what was sold by the food policy', () => {
     for (const time of [may, '2026-05-01T00:00:15.000Z', '2026-05-01T00:30:00.000Z', '2026-05-01T01:00:00.000Z'])
       await runAt(quiet, time);
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-      { level: 'warn', accountId: scope.accountId, msg: expect.stringContaining('wait until the gateway has told') },
+      {
+        level: 'warn',
+        accountId: scope.accountId,
+        msg: expect.stringContaining('wait until the gateway sends the features'),
+      },
     ]);
     expect(takes).toEqual([]);
     await tell(['food_eligibility'], 1n);

@@ -31,8 +31,8 @@ export const defaultBudgets: ChargeBudgets = {
   confirmMs: 180_000,
 };
 
-/** For how long after its arrival a request may call the processor where nothing queues before it: what settles the payment is answered in time, too. */
-export function callsWithinMs({ callMs, lockMs, answerMs, settleMs }: ChargeBudgets): number {
+/** How long after its arrival a request that waits in no queue may call the processor, so that the payment is also settled before its answer is due. */
+export function callWindowMs({ callMs, lockMs, answerMs, settleMs }: ChargeBudgets): number {
   return Math.min(callMs + lockMs, answerMs - settleMs);
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { assertBudgets, type ChargeBudgets, callsWithinMs, defaultBudgets } from '../src/charge-budgets.ts';
+import { assertBudgets, type ChargeBudgets, callWindowMs, defaultBudgets } from '../src/charge-budgets.ts';
 
 test('the budgets of production leave a charge less than 9 s to be answered [D1.4]', () => {
   assertBudgets(defaultBudgets);
@@ -27,6 +27,6 @@ test.each<Partial<ChargeBudgets>>([
 });
 
 test('a payment that waits in no queue ends its calls so early that it is settled before 9 s, whatever a call may take [D1.4]', () => {
-  expect(callsWithinMs(defaultBudgets)).toBe(7_000);
-  expect(callsWithinMs({ ...defaultBudgets, callMs: 8_000 })).toBe(7_500);
+  expect(callWindowMs(defaultBudgets)).toBe(7_000);
+  expect(callWindowMs({ ...defaultBudgets, callMs: 8_000 })).toBe(7_500);
 });

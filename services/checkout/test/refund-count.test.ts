@@ -50,15 +50,15 @@ const standing = async ({ id }: Session) => {
 const refused = { code: 'refund_limit_reached', status: 422 };
 
 describe('a session that was refunded often', () => {
-  it('takes no refund of a part any more, and says to refund all that remains in one [D14.353]', async () => {
+  it('accepts no more partial refunds, and says to refund the whole remaining balance in one [D14.353]', async () => {
     const session = await hadRefunds(refundsOfAnyAmount - 1);
     await refund(session, 1);
     for (const preview of [true, false]) {
       await expect(refund(session, 1, { preview })).rejects.toMatchObject(refused);
     }
     await expect(refund(session, 9_998)).rejects.toMatchObject({
-      detail: 'This session has 950 refunds and takes no refund of a part anymore.',
-      row: { remedy: expect.stringContaining('Refund all that remains in one') },
+      detail: 'This session has 950 refunds and accepts no more partial refunds.',
+      row: { remedy: expect.stringContaining('Refund the whole remaining balance in one refund') },
     });
     expect(await standing(session)).toEqual([refundsOfAnyAmount, 1]);
     await refund(session);
@@ -82,7 +82,7 @@ describe('a session that was refunded often', () => {
     await releaseRefund(fixture.context, fixture.scope, refundId, []);
     await expect(refund(session)).rejects.toMatchObject({
       ...refused,
-      detail: 'This session has 980 refunds and takes no more.',
+      detail: 'This session has 980 refunds and accepts no more.',
     });
     expect(await standing(session)).toEqual([refundsByPartner, 0]);
   });

@@ -32,8 +32,8 @@ export interface Sender {
   rooms(scope: Scope, endpoints: readonly { readonly webhookId: string }[], most: number): ReadonlyMap<string, number>;
   /** Takes deliveries that were planned for it, in lanes that were taken for it. */
   handOver(scope: Scope, deliveries: readonly DeliveryInHand[]): void;
-  /** Says that lanes of these endpoints may have been taken for it, with deliveries that it does not know: their transaction has lost its answer. */
-  mayHold(scope: Scope, webhookIds: readonly string[]): void;
+  /** Watches the lanes of these endpoints, which it may hold with deliveries that it does not know: the COMMIT that took them was not answered. */
+  watchLanes(scope: Scope, webhookIds: readonly string[]): void;
   /** Says that these endpoints have something waiting that is due now. */
   wake(scope: Scope, webhookIds: readonly string[]): void;
 }

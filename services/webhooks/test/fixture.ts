@@ -110,7 +110,7 @@ export const asleep: Sender = {
   leaseMs: 60_000,
   rooms: () => new Map(),
   handOver: () => undefined,
-  mayHold: () => undefined,
+  watchLanes: () => undefined,
   wake: () => undefined,
 };
 

@@ -61,7 +61,7 @@ describe('deliveries that are planned by a transaction whose COMMIT is not answe
     const scope = someScope();
     const { webhookId } = await on.endpoint(scope, 'http://127.0.0.1:9/hooks');
     const looked: string[] = [];
-    on.webhooks.sender = { ...silent, mayHold: (_scope, ids) => void looked.push(...ids) };
+    on.webhooks.sender = { ...silent, watchLanes: (_scope, ids) => void looked.push(...ids) };
     await on.admin(`create function webhooks.hold_commit() returns trigger language plpgsql as $$
         begin perform pg_sleep(30); return null; end $$;
       create constraint trigger hold_commit after insert on webhooks.deliveries deferrable initially deferred
@@ -89,7 +89,7 @@ describe('deliveries that are planned by a transaction whose COMMIT is not answe
     expect(await rowsOf(on, 'lanes', scope)).toMatchObject([{ owner }]);
     await on.worker.sweep();
     expect(shop.received).toEqual([]);
-    on.worker.mayHold(scope, [webhookId]);
+    on.worker.watchLanes(scope, [webhookId]);
     await on.worker.sweep();
     await waitUntil(() => shop.received.length === 1);
     expect(idsReceived()).toEqual([event.eventId]);

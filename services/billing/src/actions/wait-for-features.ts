@@ -24,7 +24,7 @@ export async function waitForFeatures(
   });
   if (held === undefined) return none;
   if (held.isFirst) {
-    logger.warn(scope, 'Renewals of an account wait until the gateway has told what the account can do');
+    logger.warn(scope, 'Renewals of an account wait until the gateway sends the features of the account');
   }
   return new Set(ids);
 }

@@ -1,7 +1,7 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { type Cents, given, newId } from '@eligo/values';
-import { callsWithinMs } from '../charge-budgets.ts';
+import { callWindowMs } from '../charge-budgets.ts';
 import type { Context } from '../context.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
 import { planPayment, type ShopperCard, withOtherCard } from '../domain/payment-plan.ts';
@@ -28,7 +28,7 @@ import { findCards, type ShopperPayment } from './shopper-cards.ts';
  * not take payments any more, and `lock_timeout` while another payment of it is in flight or the processor is known to be down.
  */
 export async function completeSession(context: Context, scope: Scope, asked: ShopperPayment): Promise<Session> {
-  const deadlineMs = performance.now() + callsWithinMs(context.budgets);
+  const deadlineMs = performance.now() + callWindowMs(context.budgets);
   const before = await loadSession(context.database, scope, asked.sessionId);
   if (before?.status === 'open') {
     const at = await timeOnClock(context.database, scope, context.clock, before.testClockId);

@@ -1,7 +1,7 @@
 import { encodeEvent } from '@eligo/events';
 import type { Scope } from '@eligo/postgres';
 import { cents, newId } from '@eligo/values';
-import { callsWithinMs } from '../charge-budgets.ts';
+import { callWindowMs } from '../charge-budgets.ts';
 import type { Context } from '../context.ts';
 import type { Address } from '../domain/address.ts';
 import { type CardSlot, kindOfCard } from '../domain/card-kind.ts';
@@ -35,7 +35,7 @@ export async function payOnPage(
   { session, lines }: PaidPage,
   given: CardsOfShopper,
 ): Promise<Session | undefined> {
-  const deadlineMs = performance.now() + callsWithinMs(context.budgets);
+  const deadlineMs = performance.now() + callWindowMs(context.budgets);
   const at = context.clock.now();
   if (!isPlain(context, scope, session, given, at)) return undefined;
   const payment = await begin(context, scope, session, given, at);

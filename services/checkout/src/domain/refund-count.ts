@@ -14,11 +14,11 @@ export const refundsByPartner = 980;
 export function requireRoomForRefund(refunds: number, takesAllThatRemains: () => boolean): void {
   if (refunds < refundsOfAnyAmount) return;
   if (refunds >= refundsByPartner) {
-    throw new Failure('refund_limit_reached', { detail: `This session has ${refunds} refunds and takes no more.` });
+    throw new Failure('refund_limit_reached', { detail: `This session has ${refunds} refunds and accepts no more.` });
   }
   if (!takesAllThatRemains()) {
     throw new Failure('refund_limit_reached', {
-      detail: `This session has ${refunds} refunds and takes no refund of a part anymore.`,
+      detail: `This session has ${refunds} refunds and accepts no more partial refunds.`,
     });
   }
 }

@@ -30,7 +30,7 @@ export async function planDeliveries(
   const { planned, handed, taken, waiting } = plan(subscribers, events, rooms, isPlanned);
   if (planned.length === 0) return;
   const leftOut = new Set(await insertDeliveries(tx, scope, planned, taken, claimantOf(context, at)));
-  afterUnknownCommit(tx, () => sender.mayHold(scope, [...new Set(handed.map(({ webhookId }) => webhookId))]));
+  afterUnknownCommit(tx, () => sender.watchLanes(scope, [...new Set(handed.map(({ webhookId }) => webhookId))]));
   afterCommit(tx, () => {
     sender.handOver(
       scope,

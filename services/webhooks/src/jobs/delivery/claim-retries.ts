@@ -1,16 +1,16 @@
-/** How often in a row this process was turned away from each endpoint, because another one is sending to it. */
-export class TurnsAway {
+/** How often in a row this process could not claim for each endpoint, because another one is sending to it. */
+export class ClaimRetries {
   readonly #times = new Map<string, number>();
 
-  /** Notes that the process was turned away once more, and says whether it asks again. */
-  isAnother(key: string): boolean {
+  /** Counts a claim that failed for this endpoint. False after so many that the sweep is left to find what waits. */
+  mayRetry(key: string): boolean {
     const times = (this.#times.get(key) ?? 0) + 1;
     if (times > most) this.#times.delete(key);
     else this.#times.set(key, times);
     return times <= most;
   }
 
-  /** Forgets an endpoint from which the process was not turned away. Otherwise each would be remembered for the life of the process. */
+  /** Forgets an endpoint for which a claim did not fail. Otherwise each would be remembered for the life of the process. */
   forget(key: string): void {
     this.#times.delete(key);
   }

@@ -13,10 +13,10 @@ import { breakerThreshold } from '../../domain/health.ts';
 import { signatureHeader } from '../../domain/signature.ts';
 import { findEvent } from '../../store/events.ts';
 import { type LaneRequest, releaseLanes } from '../../store/lanes.ts';
+import { ClaimRetries } from './claim-retries.ts';
 import { type Lane, type LaneLimits, Lanes, laneKey, oldestHanded, scopeKey } from './lanes.ts';
 import type { Poster } from './post.ts';
 import { Recorder } from './recorder.ts';
-import { TurnsAway } from './turns-away.ts';
 import { WaitingWalk } from './waiting-walk.ts';
 import type { DeliveryWorkerOptions } from './worker-options.ts';
 
@@ -39,7 +39,7 @@ export class DeliveryWorker implements Sender {
   readonly #walk = new WaitingWalk(this.owner);
   readonly #claiming = new Map<string, Promise<void>>();
   readonly #sending = new Set<Promise<void>>();
-  readonly #turnsAway = new TurnsAway();
+  readonly #claimRetries = new ClaimRetries();
   // Lanes that were taken and not given up since.
   readonly #holding = new Map<string, HeldLane>();
   // A wake-up carries no request context: each attempt continues its own event's trace.
@@ -73,8 +73,8 @@ export class DeliveryWorker implements Sender {
     this.#onItsOwn(() => this.#sendNext());
   }
 
-  /** What such a lane has is found when the lane is released. */
-  mayHold(scope: Scope, webhookIds: readonly string[]): void {
+  /** The deliveries of such a lane are found when it is released. */
+  watchLanes(scope: Scope, webhookIds: readonly string[]): void {
     this.#hold(
       scope,
       webhookIds.map((webhookId) => ({ webhookId })),
@@ -161,7 +161,7 @@ export class DeliveryWorker implements Sender {
   #hold(scope: Scope, of: readonly Pick<DeliveryInHand, 'webhookId'>[]): void {
     for (const { webhookId } of of) {
       const key = laneKey(scope, webhookId);
-      this.#turnsAway.forget(key);
+      this.#claimRetries.forget(key);
       this.#holding.set(key, { scope, webhookId });
     }
     if (of.length > 0) this.#keepRenewing();
@@ -242,7 +242,7 @@ export class DeliveryWorker implements Sender {
     const heldByOthers = new Set(claim.heldByOthers);
     for (const { webhookId } of requests) {
       if (heldByOthers.has(webhookId)) this.#comeBack(scope, webhookId);
-      else this.#turnsAway.forget(laneKey(scope, webhookId));
+      else this.#claimRetries.forget(laneKey(scope, webhookId));
     }
     this.wake(scope, claim.recovering);
   }
@@ -250,7 +250,7 @@ export class DeliveryWorker implements Sender {
   // Whoever has the lane may have looked just before there was something new; it gives the lane up as soon as it has nothing in hand. After some
   // tries the sweep is quick enough.
   #comeBack(scope: Scope, webhookId: string): void {
-    if (this.#stopped || !this.#turnsAway.isAnother(laneKey(scope, webhookId))) return;
+    if (this.#stopped || !this.#claimRetries.mayRetry(laneKey(scope, webhookId))) return;
     setTimeout(() => this.wake(scope, [webhookId]), pauseWhenTurnedAwayMs).unref();
   }
 
