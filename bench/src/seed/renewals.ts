@@ -54,7 +54,7 @@ async function subscribe(api: ReturnType<typeof apiClient>): Promise<void> {
 }
 
 /**
- * Makes this many of the subscriptions due for an hour, and none of the others for a year. What a measurement has renewed is given a period that has ended again,
+ * Makes this many of the subscriptions due for an hour, and none of the others before the year 9999. What a measurement has renewed is given a period that has ended again,
  * at a time that no invoice of it has.
  */
 export async function makeDue(postgres: pg.Pool, { accountIds }: Renewals, count: number): Promise<void> {
@@ -79,9 +79,10 @@ const age = `
   from (select date_trunc('milliseconds', now()) - interval '1 hour' as ended) t
   where s.account_id = any($1) and s.current_period_end > t.ended + interval '1 hour'`;
 
+// Until the year 9999, as those that wait for an operator: billing frees what is held longer than any hold lasts.
 const hold = `
   update billing.subscriptions s set held_until = t.until, work_at = greatest(s.due_at, t.until)
-  from (select account_id, id, case when row_number() over (order by md5(id)) > $2::integer then date_trunc('day', now()) + interval '1 year' end as until
+  from (select account_id, id, case when row_number() over (order by md5(id)) > $2::integer then timestamptz '9999-01-01 00:00:00+00' end as until
     from billing.subscriptions where account_id = any($1)) t
   where s.account_id = t.account_id and s.id = t.id and s.held_until is distinct from t.until`;
 
