@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import {
+  admitRoles,
   type Database,
   type DatabaseOptions,
   type MigrationSource,
@@ -7,6 +8,8 @@ import {
   openDatabase,
   provisionRoles,
   readMigrations,
+  roleNames,
+  roleUrl,
   serviceRole,
 } from '@eligo/postgres';
 import pg from 'pg';
@@ -32,6 +35,9 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
+// Tests are of the installation without a name.
+const roles = roleNames('');
+
 /** The Postgres server of this test run, as its superuser. */
 export function testPostgresUrl(): string {
   const url = process.env.ELIGO_TEST_POSTGRES_URL;
@@ -45,30 +51,32 @@ export function testPostgresUrl(): string {
  */
 export async function testDatabase(...schemas: Schema[]): Promise<TestDatabase> {
   const server = testPostgresUrl();
-  const template = await templateFor(server, schemas);
+  const template = await templateOf(server, schemas);
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await runOn(server, `create database ${name} template ${template}`);
+  const services = schemas.map((schema) => schema.name);
+  await withClient(server, async (client) => {
+    await client.query(`create database ${name} template ${template}`);
+    await admitRoles(client, { database: name, roles, services });
+  });
   const adminUrl = databaseUrl(server, name);
-  // A copy has neither the template's grants on the database nor its roles' settings.
-  const urls = await provision(adminUrl, schemas);
+  const passwords = testPasswords(server, ['owner', ...services]);
   const admin = new pg.Pool({ connectionString: adminUrl, max: 2 });
   admin.on('error', (error) => process.emitWarning(`the test's own connection: ${error.message}`));
   const opened: Database[] = [];
   const urlOf = (schema: string) => {
-    const url = urls.services[schema];
-    if (url === undefined) throw new Error(`this database has no schema ${schema}`);
-    return url;
+    if (!services.includes(schema)) throw new Error(`this database has no schema ${schema}`);
+    return roleUrl(adminUrl, roles.ofService(schema), passwords[schema]);
   };
   let dropping: Promise<void> | undefined;
   const dropNow = async () => {
     await Promise.all(opened.map((database) => database.close()));
     await admin.end();
-    await runOn(server, `drop database if exists ${name} with (force)`);
+    await withClient(server, (client) => client.query(`drop database if exists ${name} with (force)`));
   };
   return {
     name,
     adminUrl,
-    ownerUrl: urls.owner,
+    ownerUrl: roleUrl(adminUrl, roles.owner, passwords.owner),
     urlOf,
     open(schema = schemas[0]?.name ?? '', options = {}) {
       const database = openDatabase({
@@ -104,6 +112,19 @@ export function testPasswords(serverUrl: string, roles: readonly string[]): Reco
 function provision(adminUrl: string, schemas: readonly Schema[]) {
   const services = schemas.map(({ name }) => name);
   return provisionRoles({ adminUrl, services, passwords: testPasswords(adminUrl, ['owner', ...services]) });
+}
+
+const templates = new Map<string, Promise<string>>();
+
+/** Migrations do not change while tests run, so that a process reads them once. */
+function templateOf(server: string, schemas: readonly Schema[]): Promise<string> {
+  const key = JSON.stringify([server, schemas]);
+  const known = templates.get(key);
+  if (known !== undefined) return known;
+  const made = templateFor(server, schemas);
+  templates.set(key, made);
+  made.catch(() => templates.delete(key));
+  return made;
 }
 
 async function templateFor(server: string, schemas: readonly Schema[]): Promise<string> {
@@ -149,11 +170,11 @@ function databaseUrl(server: string, name: string): string {
   return url.href;
 }
 
-async function runOn(url: string, text: string): Promise<void> {
+async function withClient(url: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
   const client = new pg.Client(url);
   await client.connect();
   try {
-    await client.query(text);
+    await work(client);
   } finally {
     await client.end();
   }

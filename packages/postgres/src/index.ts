@@ -58,7 +58,7 @@ export {
   readMigrations,
 } from './migration-source.ts';
 export { type AskedPage, type Page, type PageSource, pageOf } from './page-query.ts';
-export { type Provisioned, type ProvisionOptions, provisionRoles } from './provision-roles.ts';
+export { admitRoles, type Provisioned, type ProvisionOptions, provisionRoles } from './provision-roles.ts';
 export { readPage } from './read-page.ts';
 export { type RoleNames, roleNames, serviceRole } from './role-names.ts';
 export { roleUrl } from './role-url.ts';

@@ -101,21 +101,38 @@ function passwordsByRole(roles: RoleNames, { services, passwords = {} }: Provisi
 
 async function createSchemas(client: pg.Client, roles: RoleNames, { services }: ProvisionOptions): Promise<void> {
   const { rows } = await client.query<{ name: string }>('select current_database() as name');
-  const database = client.escapeIdentifier(rows[0]?.name ?? '');
-  await client.query(`
-    revoke all on database ${database} from public;
-    revoke all on schema public from public;
-    grant connect on database ${database} to ${roles.owner}`);
+  await admitRoles(client, { database: rows[0]?.name ?? '', roles, services });
+  await client.query('revoke all on schema public from public');
   for (const service of services) {
     const role = roles.ofService(service);
     await client.query(`
-      grant connect on database ${database} to ${role};
       create schema if not exists ${service} authorization ${roles.owner};
       revoke all on schema ${service} from public;
       grant usage on schema ${service} to ${role};
-      grant usage, create on schema ${service} to ${roles.finder};
-      alter role ${role} in database ${database} set search_path = ${service}`);
+      grant usage, create on schema ${service} to ${roles.finder}`);
   }
+}
+
+/**
+ * Lets an installation's roles, and nobody else, connect to a database, each to its service's schema. A copy of a database has neither its grants nor its
+ * roles' settings. `client` may be connected to any database of the server.
+ */
+export async function admitRoles(
+  client: pg.Client,
+  to: { readonly database: string; readonly roles: RoleNames; readonly services: readonly string[] },
+): Promise<void> {
+  const { roles, services } = to;
+  const database = client.escapeIdentifier(to.database);
+  const ofServices = services.map((service) => {
+    const role = roles.ofService(service);
+    return `
+      grant connect on database ${database} to ${role};
+      alter role ${role} in database ${database} set search_path = ${service};`;
+  });
+  await client.query(`
+    revoke all on database ${database} from public;
+    grant connect on database ${database} to ${roles.owner};
+    ${ofServices.join('')}`);
 }
 
 // Roles belong to the whole server: two databases that are set up at once change the same rows of its catalog.
