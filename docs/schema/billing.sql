@@ -1062,14 +1062,14 @@ begin
   end if;
   if known.kind = 'credit' then
     select coalesce(sum(c.amount_cents), 0) into carried from invoice_credits c
-      join invoices i on i.account_id = c.account_id and i.test_mode = c.test_mode and i.id = c.invoice_id
      where c.account_id = account and c.test_mode = mode and c.proration_id = proration and c.eligible = known.eligible
-       and i.subscription_id = known.subscription_id and i.status <> 'void';
+       and (select i.subscription_id = known.subscription_id and i.status <> 'void' from invoices i
+             where i.account_id = account and i.test_mode = mode and i.id = c.invoice_id);
   else
     select coalesce(sum(l.total_cents), 0) into carried from invoice_lines l
-      join invoices i on i.account_id = l.account_id and i.test_mode = l.test_mode and i.id = l.invoice_id
      where l.account_id = account and l.test_mode = mode and l.proration_id = proration and (l.eligible_cents > 0) = known.eligible
-       and i.subscription_id = known.subscription_id;
+       and (select i.subscription_id = known.subscription_id from invoices i
+             where i.account_id = account and i.test_mode = mode and i.id = l.invoice_id);
   end if;
   if carried <> known.amount_cents - known.left_cents - known.lapsed_cents then
     raise exception 'invoices carry a proration once' using errcode = 'check_violation', constraint = 'proration_is_carried_once';
