@@ -2,6 +2,7 @@ import pg from 'pg';
 import { connectionTo } from './connection-tls.ts';
 import { sqlState } from './errors.ts';
 import { expectLargeAccounts } from './expect-large-accounts.ts';
+import { expectWaitingWork } from './expect-waiting-work.ts';
 import { type Migration, type MigrationSource, readMigrations } from './migration-source.ts';
 import { isIndexAsStated } from './repeated-index.ts';
 import { splitStatements } from './sql-text.ts';
@@ -60,6 +61,7 @@ export async function migrate(options: MigrateOptions): Promise<MigrateResult> {
       await withLocks(options, migration.id, () => apply(client, migration, options));
     }
     await withLocks(options, 'account statistics', () => expectLargeAccounts(client, options.schema));
+    await withLocks(options, 'work statistics', () => expectWaitingWork(client, options.schema));
     const known = new Set(migrations.map(({ id }) => id));
     return { applied: pending.map(({ id }) => id), ahead: [...history.keys()].filter((id) => !known.has(id)) };
   } finally {

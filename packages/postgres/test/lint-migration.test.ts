@@ -87,6 +87,7 @@ describe('the linter lets pass', () => {
     'alter table t add column c timestamptz(3) not null default now();',
     'alter table t alter column c set default 5, alter column c drop not null;',
     'alter table t alter column type set (n_distinct = 20);',
+    'alter table t alter column state set statistics 0, alter column at set statistics 0;',
     'alter table t add constraint k check (a > 0) not valid;',
     'alter table t validate constraint k;',
     'alter table t add constraint k unique using index i;',

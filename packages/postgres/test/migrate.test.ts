@@ -301,3 +301,35 @@ test('the planner expects a large account in every table under row-level securit
     outside,
   ]);
 });
+
+test('the planner expects that many rows have work in a column that is not analyzed, before and after its table is', async () => {
+  await files({ '0001_a.sql': 'create table work (id int primary key, state text not null, at timestamptz);' });
+  await run();
+  // All rows are done, as in an installation that was made before.
+  await on.admin(`insert into ${schema}.work select n, 'done' from generate_series(1, 1000) n`);
+  await on.admin(`analyze ${schema}.work`);
+  const known = () =>
+    on.admin(
+      `select attname as name, n_distinct, null_frac, most_common_vals::text as values from pg_stats where schemaname = $1 order by attname`,
+      [schema],
+    );
+  const id = { name: 'id', n_distinct: -1, null_frac: 0, values: null };
+  expect(await known()).toEqual([
+    { name: 'at', n_distinct: 0, null_frac: 1, values: null },
+    id,
+    { name: 'state', n_distinct: 1, null_frac: 0, values: '{done}' },
+  ]);
+  await files({
+    '0002_b.sql': 'alter table work alter column state set statistics 0, alter column at set statistics 0;',
+  });
+  await run();
+  const after = [
+    { name: 'at', n_distinct: 4, null_frac: 0.5, values: null },
+    id,
+    { name: 'state', n_distinct: 4, null_frac: 0, values: null },
+  ];
+  expect(await known()).toEqual(after);
+  await on.admin(`analyze ${schema}.work`);
+  await run();
+  expect(await known()).toEqual(after);
+});

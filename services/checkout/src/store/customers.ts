@@ -184,7 +184,7 @@ const noteProcessor = scoped<{ processor_customer_id: string }>(
    where account_id = $1 and test_mode = $2 and id = $3 returning processor_customer_id`,
 );
 
-/** Whether the customer of a session is still there, or it has none, as SQL. */
+/** Whether the customer of a session is still there, or it has none, as SQL. `offset 0` keeps it a look-up (ADR 3). */
 export const customerExistsText: string = `(s.customer_id is null or not exists (
      select from checkout.customers d
-     where d.account_id = $1 and d.test_mode = $2 and d.id = s.customer_id and d.deleted_at is not null))`;
+     where d.account_id = $1 and d.test_mode = $2 and d.id = s.customer_id and d.deleted_at is not null offset 0))`;
