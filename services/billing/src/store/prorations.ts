@@ -174,7 +174,7 @@ const selectPending = scoped<ProrationRow>(
 const selectWithPending = scoped<{ id: string }>(
   'prorations.pending_of_several',
   `select s.id from unnest($3::text[]) as s (id) where exists (
-     select from prorations p where p.account_id = $1 and p.test_mode = $2 and p.subscription_id = s.id and p.left_cents > 0)`,
+     select from prorations p where p.account_id = $1 and p.test_mode = $2 and p.subscription_id = s.id and p.left_cents > 0 offset 0)`,
 );
 const insertCredits = scoped(
   'invoice_credits.insert',

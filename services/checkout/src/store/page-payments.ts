@@ -134,7 +134,7 @@ const insert = scoped<{ locks: bigint; paying: bigint }>(
      select count(*) from planned p where exists (
        select from checkout.charge_attempts a
        where a.account_id = $1 and a.test_mode = $2 and a.purpose = 'session' and a.subject_id = p.session_id
-         and a.status in ('created', 'sending', 'unknown', 'succeeded'))
+         and a.status in ('created', 'sending', 'unknown', 'succeeded') offset 0)
    ) as paying`,
 );
 

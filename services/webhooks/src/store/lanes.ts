@@ -161,9 +161,11 @@ const claim = scoped<ClaimedRow>(
    ), due as (
      select d.*, e.url, free.is_fresh, free.epoch as known_epoch
        from free
-       join webhooks.endpoints e
-         on ${here('e')} and e.id = free.endpoint_id and e.status = 'enabled' and e.deleted_at is null
-        and (e.open_until is null or e.open_until <= $8)
+      cross join lateral (
+        select e.id, e.url, e.failures_in_row from webhooks.endpoints e
+         where ${here('e')} and e.id = free.endpoint_id and e.status = 'enabled' and e.deleted_at is null
+           and (e.open_until is null or e.open_until <= $8) offset 0
+      ) e
       cross join lateral (
         select d.id, d.endpoint_id, d.event_id, d.event_type, d.attempts, d.next_attempt_at from webhooks.deliveries d
          where ${here('d')} and d.endpoint_id = e.id and d.next_attempt_at <= $8
