@@ -9,6 +9,7 @@ export {
 export { fillTables } from './fill-tables.ts';
 export { type LateCommit, loseNextCommit } from './late-commit.ts';
 export { probeStatements } from './probe-statements.ts';
+export { takeQuietStatistics } from './quiet-statistics.ts';
 export { restartPart } from './restart-part.ts';
 export { seededAccount, seededEvents, seededId, seededKeys, seededRows } from './seeded.ts';
 export { accountSizes, readInSmallAndLarge } from './small-and-large.ts';

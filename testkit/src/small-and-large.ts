@@ -1,3 +1,4 @@
+import { takeQuietStatistics } from './quiet-statistics.ts';
 import type { Readings } from './statement-growth.ts';
 import { readStatements } from './statement-readings.ts';
 import { type Schema, type TestDatabase, testDatabase } from './test-database.ts';
@@ -19,7 +20,8 @@ export const accountSizes = { small: 1_000, large: process.env.ELIGO_TEST_LONG =
 
 /**
  * What the statements of a service read in a small account and in a large one (`accountSizes`), each in a database of its own. In the small one
- * an index is used even where it is not worth it, so that what is read there is what an index leads to, and not all of a table of a few pages.
+ * an index is used even where it is not worth it, so that what is read there is what an index leads to, and not all of a table of a few pages. The large
+ * one has the statistics of a time when nothing waited.
  */
 export async function readInSmallAndLarge(exercise: Exercise): Promise<{ small: Readings; large: Readings }> {
   return { small: await readWith(exercise, accountSizes.small), large: await readWith(exercise, accountSizes.large) };
@@ -29,6 +31,7 @@ async function readWith({ service, seed, run }: Exercise, each: number): Promise
   const test = await testDatabase(service);
   try {
     await seed(test, each);
+    if (each > accountSizes.small) await takeQuietStatistics(test, service.name);
     const readings = await readStatements(test, { sequentialScans: each > accountSizes.small });
     await run(test);
     return readings;

@@ -10,6 +10,7 @@ import {
   seededEvents,
   seededId,
   statementsNotRun,
+  takeQuietStatistics,
 } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { beforeAll, expect, test } from 'vitest';
@@ -58,6 +59,7 @@ async function readWith(each: number): Promise<Readings> {
   try {
     const name = new URL(on.adminUrl).pathname.slice(1);
     await seed(on, each);
+    if (each > 1_000) await takeQuietStatistics(on, schema);
     const readings = await readStatements({ name, admin: on.admin }, { sequentialScans: each > 1_000 });
     await run(on);
     return readings;
