@@ -350,7 +350,7 @@ CASE
     ELSE 'archived'::text
 END) stored not null,
   constraint prices_pkey PRIMARY KEY (account_id, test_mode, price_id),
-  constraint prices_product FOREIGN KEY (account_id, test_mode, product_id, product_active, product_eligibility_key) REFERENCES products(account_id, test_mode, product_id, active, eligibility_key) ON UPDATE CASCADE,
+  constraint prices_of_product FOREIGN KEY (account_id, test_mode, product_id) REFERENCES products(account_id, test_mode, product_id),
   constraint prices_amount_range CHECK (((unit_amount_cents >= 0) AND (unit_amount_cents <= '9007199254740991'::bigint))),
   constraint prices_class CHECK ((hsa_fsa_eligibility = ANY (ARRAY['not_eligible'::text, 'auto_substantiation'::text, 'private_label'::text, 'letter_of_medical_necessity'::text, 'prescription'::text, 'vision'::text, 'service'::text]))),
   constraint prices_interval CHECK ((recurring_interval = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'year'::text]))),
@@ -367,17 +367,21 @@ create policy account_scope on prices for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 create policy sibling_price_read on prices for select to eligo_finder
   using (true);
+CREATE INDEX prices_active_of_product ON catalog.prices USING btree (account_id, test_mode, product_id, inline, price_id) WHERE active;
 CREATE INDEX prices_by_product ON catalog.prices USING btree (account_id, test_mode, product_id, listing, price_id);
 CREATE INDEX prices_listed ON catalog.prices USING btree (account_id, test_mode, listing, price_id);
 CREATE UNIQUE INDEX prices_lookup_key ON catalog.prices USING btree (account_id, test_mode, lookup_key) WHERE (lookup_key IS NOT NULL);
+CREATE INDEX prices_of_product ON catalog.prices USING btree (account_id, test_mode, product_id, price_id);
 CREATE INDEX prices_own_by_product ON catalog.prices USING btree (account_id, test_mode, product_id, price_id) WHERE ((listing = 'active'::text) AND (NOT inline));
 CREATE INDEX prices_pending ON catalog.prices USING btree (created_at) WHERE (pending AND inline);
 CREATE INDEX prices_tokens ON catalog.prices USING gin (price_tokens(account_id, test_mode, listing, product_id, metadata)) WITH (fastupdate=off) WHERE (metadata <> '{}'::jsonb);
 CREATE TRIGGER prices_deleted_pending BEFORE DELETE ON catalog.prices FOR EACH ROW WHEN ((NOT old.pending)) EXECUTE FUNCTION refuse_unless_pending();
+CREATE TRIGGER prices_follow_product BEFORE UPDATE ON catalog.prices FOR EACH ROW WHEN (((old.product_active IS DISTINCT FROM new.product_active) OR (old.product_eligibility_key IS DISTINCT FROM new.product_eligibility_key))) EXECUTE FUNCTION price_follows_product();
 CREATE TRIGGER prices_immutable BEFORE UPDATE ON catalog.prices FOR EACH ROW WHEN ((((((((old.unit_amount_cents IS DISTINCT FROM new.unit_amount_cents) OR (old.recurring_interval IS DISTINCT FROM new.recurring_interval)) OR (old.recurring_interval_count IS DISTINCT FROM new.recurring_interval_count)) OR (old.trial_period_days IS DISTINCT FROM new.trial_period_days)) OR (old.product_id IS DISTINCT FROM new.product_id)) OR (old.created_at IS DISTINCT FROM new.created_at)) OR (old.inline IS DISTINCT FROM new.inline))) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER prices_metadata_added AFTER INSERT ON catalog.prices REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION price_metadata_added();
 CREATE TRIGGER prices_metadata_changed AFTER UPDATE ON catalog.prices REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION price_metadata_changed();
 CREATE TRIGGER prices_metadata_removed AFTER DELETE ON catalog.prices REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION price_metadata_removed();
+CREATE TRIGGER prices_take_state BEFORE INSERT ON catalog.prices FOR EACH ROW EXECUTE FUNCTION price_takes_state();
 grant delete, insert, select, update on prices to eligo_catalog;
 grant select on prices to eligo_finder;
 
@@ -473,7 +477,6 @@ create table products (
   updated_at timestamp(3) with time zone not null,
   eligibility_key text collate "C" generated always as (COALESCE(hsa_fsa_eligibility, ''::text)) stored not null,
   constraint products_pkey PRIMARY KEY (account_id, test_mode, product_id),
-  constraint products_as_prices_see_them UNIQUE (account_id, test_mode, product_id, active, eligibility_key),
   constraint products_class CHECK ((hsa_fsa_eligibility = ANY (ARRAY['not_eligible'::text, 'auto_substantiation'::text, 'private_label'::text, 'letter_of_medical_necessity'::text, 'prescription'::text, 'vision'::text, 'service'::text]))),
   constraint products_client_reference_length CHECK ((char_length(client_reference_id) <= 500)),
   constraint products_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text)),
@@ -493,6 +496,7 @@ CREATE TRIGGER products_deleted_pending BEFORE DELETE ON catalog.products FOR EA
 CREATE TRIGGER products_metadata_added AFTER INSERT ON catalog.products REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION product_metadata_added();
 CREATE TRIGGER products_metadata_changed AFTER UPDATE ON catalog.products REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION product_metadata_changed();
 CREATE TRIGGER products_metadata_removed AFTER DELETE ON catalog.products REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION product_metadata_removed();
+CREATE TRIGGER products_state_changed AFTER UPDATE ON catalog.products FOR EACH ROW WHEN (((old.active IS DISTINCT FROM new.active) OR (old.eligibility_key IS DISTINCT FROM new.eligibility_key))) EXECUTE FUNCTION product_state_changed();
 grant delete, insert, select, update on products to eligo_catalog;
 grant select on products to eligo_finder;
 
@@ -529,6 +533,31 @@ CREATE INDEX promo_codes_by_customer_coupon ON catalog.promo_codes USING btree (
 CREATE INDEX promo_codes_by_customer_state ON catalog.promo_codes USING btree (account_id, test_mode, customer_id, active, promo_code_id) WHERE (customer_id IS NOT NULL);
 CREATE TRIGGER promo_codes_immutable BEFORE UPDATE ON catalog.promo_codes FOR EACH ROW WHEN ((((((((old.code IS DISTINCT FROM new.code) OR (old.code_key IS DISTINCT FROM new.code_key)) OR (old.coupon_id IS DISTINCT FROM new.coupon_id)) OR (old.customer_id IS DISTINCT FROM new.customer_id)) OR (old.max_redemptions IS DISTINCT FROM new.max_redemptions)) OR (old.expires_at IS DISTINCT FROM new.expires_at)) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION refuse_change();
 grant insert, select, update on promo_codes to eligo_catalog;
+
+create table propagating_products (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  product_id text collate "C" not null,
+  from_price_id text collate "C" default '~'::text not null,
+  changed_by xid8 default pg_current_xact_id() not null,
+  tries integer default 0 not null,
+  next_try_at timestamp(3) with time zone default date_trunc('milliseconds'::text, clock_timestamp()) not null,
+  constraint propagating_products_pkey PRIMARY KEY (account_id, test_mode, product_id),
+  constraint propagating_products_product FOREIGN KEY (account_id, test_mode, product_id) REFERENCES products(account_id, test_mode, product_id) ON DELETE CASCADE,
+  constraint propagating_products_tries CHECK ((tries >= 0))
+);
+alter table propagating_products enable row level security;
+alter table propagating_products force row level security;
+create policy account_scope on propagating_products for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+create policy propagating_product_read on propagating_products for select to eligo_finder
+  using (true);
+CREATE INDEX propagating_products_due ON catalog.propagating_products USING btree (next_try_at);
+CREATE INDEX propagating_products_of_account ON catalog.propagating_products USING btree (account_id, test_mode, next_try_at);
+CREATE TRIGGER propagating_products_ended BEFORE DELETE ON catalog.propagating_products FOR EACH ROW EXECUTE FUNCTION propagation_is_complete();
+CREATE TRIGGER propagating_products_moved BEFORE UPDATE OF from_price_id ON catalog.propagating_products FOR EACH ROW WHEN ((new.from_price_id < old.from_price_id)) EXECUTE FUNCTION propagation_is_complete();
+grant delete, insert, select, update on propagating_products to eligo_catalog;
+grant select on propagating_products to eligo_finder;
 
 create table redemptions (
   account_id text collate "C" not null,
@@ -610,12 +639,14 @@ CREATE OR REPLACE FUNCTION catalog.find_prices_by_pairs(in_account text, in_mode
  SET enable_indexscan TO 'off'
 AS $function$
     with found as materialized (
-      select p.account_id, p.test_mode, p.listing, p.price_id from prices p
+      select p.account_id, p.test_mode, p.listing, p.product_id, p.price_id from prices p
       where price_tokens(p.account_id, p.test_mode, p.listing, p.product_id, p.metadata) @> metadata_tokens($1, $2, $3, $4)
         and p.metadata @> $4 and p.metadata <> '{}')
     select f.price_id from found f
     where f.account_id = $1 and f.test_mode = $2 and f.listing = $3 and $1 = current_setting('eligo.account_id', true)
       and $2 = nullif(current_setting('eligo.test_mode', true), '')::boolean
+      and exists (select from products r where r.account_id = f.account_id and r.test_mode = f.test_mode and r.product_id = f.product_id
+        and r.active offset 0)
       and case $5 when 'after' then f.price_id < $6 when 'before' then f.price_id > $6 else true end
     order by case when $5 = 'before' then f.price_id end, f.price_id desc
     limit $7 offset $8
@@ -639,6 +670,8 @@ AS $function$
     select f.price_id from found f
     where f.account_id = $1 and f.test_mode = $2 and f.listing = $3 and f.product_id = $4
       and $1 = current_setting('eligo.account_id', true) and $2 = nullif(current_setting('eligo.test_mode', true), '')::boolean
+      and exists (select from products r where r.account_id = f.account_id and r.test_mode = f.test_mode and r.product_id = f.product_id
+        and r.active offset 0)
       and case $6 when 'after' then f.price_id < $7 when 'before' then f.price_id > $7 else true end
     order by case when $6 = 'before' then f.price_id end, f.price_id desc
     limit $8 offset $9
@@ -732,6 +765,35 @@ alter function metadata_tokens(account_id text, test_mode boolean, listing text,
 grant execute on function metadata_tokens(account_id text, test_mode boolean, listing text, metadata jsonb) to eligo_catalog;
 grant execute on function metadata_tokens(account_id text, test_mode boolean, listing text, metadata jsonb) to eligo_finder;
 
+CREATE OR REPLACE FUNCTION catalog.next_propagation()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'catalog', 'pg_temp'
+AS $function$
+    select g.next_try_at from propagating_products g order by g.next_try_at limit 1
+  $function$;
+alter function next_propagation() owner to eligo_finder;
+grant execute on function next_propagation() to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.price_follows_product()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'catalog', 'pg_temp'
+AS $function$
+begin
+  perform from products r
+  where r.account_id = new.account_id and r.test_mode = new.test_mode and r.product_id = new.product_id
+    and r.active = new.product_active and r.eligibility_key = new.product_eligibility_key for share;
+  if not found then
+    raise exception 'the price % does not have the state of its product', new.price_id
+      using errcode = 'check_violation', constraint = 'prices_follow_product';
+  end if;
+  return new;
+end $function$;
+alter function price_follows_product() owner to eligo_owner;
+grant execute on function price_follows_product() to eligo_catalog;
+
 CREATE OR REPLACE FUNCTION catalog.price_metadata_added()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -789,6 +851,24 @@ begin
 end $function$;
 alter function price_metadata_removed() owner to eligo_owner;
 grant execute on function price_metadata_removed() to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.price_takes_state()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'catalog', 'pg_temp'
+AS $function$
+declare product record;
+begin
+  select r.active, r.eligibility_key into product from products r
+  where r.account_id = new.account_id and r.test_mode = new.test_mode and r.product_id = new.product_id for share;
+  if found then
+    new.product_active := product.active;
+    new.product_eligibility_key := product.eligibility_key;
+  end if;
+  return new;
+end $function$;
+alter function price_takes_state() owner to eligo_owner;
+grant execute on function price_takes_state() to eligo_catalog;
 
 CREATE OR REPLACE FUNCTION catalog.price_tokens(account_id text, test_mode boolean, listing text, product_id text, metadata jsonb)
  RETURNS bigint[]
@@ -856,6 +936,28 @@ end $function$;
 alter function product_metadata_removed() owner to eligo_owner;
 grant execute on function product_metadata_removed() to eligo_catalog;
 
+CREATE OR REPLACE FUNCTION catalog.product_state_changed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'catalog', 'pg_temp'
+AS $function$
+begin
+  if exists (select from propagating_products g
+    where g.account_id = new.account_id and g.test_mode = new.test_mode and g.product_id = new.product_id
+      and g.changed_by = pg_current_xact_id() and g.from_price_id = '~')
+  then
+    return null;
+  end if;
+  update prices p set product_active = new.active, product_eligibility_key = new.eligibility_key
+  where p.account_id = new.account_id and p.test_mode = new.test_mode and p.product_id = new.product_id
+    and (p.product_active, p.product_eligibility_key) is distinct from (new.active, new.eligibility_key);
+  delete from propagating_products g
+  where g.account_id = new.account_id and g.test_mode = new.test_mode and g.product_id = new.product_id;
+  return null;
+end $function$;
+alter function product_state_changed() owner to eligo_owner;
+grant execute on function product_state_changed() to eligo_catalog;
+
 CREATE OR REPLACE FUNCTION catalog.product_tokens(account_id text, test_mode boolean, pending boolean, active boolean, metadata jsonb)
  RETURNS bigint[]
  LANGUAGE sql
@@ -864,6 +966,51 @@ RETURN metadata_tokens(account_id, test_mode, CASE WHEN pending THEN 'pending'::
 alter function product_tokens(account_id text, test_mode boolean, pending boolean, active boolean, metadata jsonb) owner to eligo_owner;
 grant execute on function product_tokens(account_id text, test_mode boolean, pending boolean, active boolean, metadata jsonb) to eligo_catalog;
 grant execute on function product_tokens(account_id text, test_mode boolean, pending boolean, active boolean, metadata jsonb) to eligo_finder;
+
+CREATE OR REPLACE FUNCTION catalog.propagation_is_complete()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'catalog', 'pg_temp'
+AS $function$
+declare first_passed text collate "C" := case when tg_op = 'DELETE' then '' else new.from_price_id end;
+begin
+  if exists (
+    select from products r cross join lateral (
+      select p.product_active, p.product_eligibility_key from prices p
+      where p.account_id = r.account_id and p.test_mode = r.test_mode and p.product_id = r.product_id
+        and p.price_id < old.from_price_id and p.price_id >= first_passed offset 0) passed
+    where r.account_id = old.account_id and r.test_mode = old.test_mode and r.product_id = old.product_id
+      and (passed.product_active, passed.product_eligibility_key) is distinct from (r.active, r.eligibility_key))
+  then
+    raise exception 'prices of % do not have its state yet', old.product_id
+      using errcode = 'check_violation', constraint = 'propagation_is_complete';
+  end if;
+  return coalesce(new, old);
+end $function$;
+alter function propagation_is_complete() owner to eligo_owner;
+grant execute on function propagation_is_complete() to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.propagation_turns(after_account text, after_mode boolean, most integer)
+ RETURNS TABLE(account_id text, test_mode boolean, is_due boolean)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'catalog', 'pg_temp'
+AS $function$
+    with recursive turns as (
+      (select g.account_id, g.test_mode, g.next_try_at, 1 as turn from propagating_products g
+        where (g.account_id, g.test_mode) > (after_account collate "C", after_mode)
+        order by g.account_id, g.test_mode, g.next_try_at limit 1)
+      union all
+      select n.account_id, n.test_mode, n.next_try_at, t.turn + 1 from turns t cross join lateral (
+        select g.account_id, g.test_mode, g.next_try_at from propagating_products g
+         where (g.account_id, g.test_mode) > (t.account_id, t.test_mode)
+         order by g.account_id, g.test_mode, g.next_try_at limit 1) n
+       where t.turn < most
+    )
+    select t.account_id, t.test_mode, t.next_try_at <= clock_timestamp() from turns t
+  $function$;
+alter function propagation_turns(after_account text, after_mode boolean, most integer) owner to eligo_finder;
+grant execute on function propagation_turns(after_account text, after_mode boolean, most integer) to eligo_catalog;
 
 CREATE OR REPLACE FUNCTION catalog.prune_events(outbox_days integer, inbox_days integer, batch integer)
  RETURNS bigint

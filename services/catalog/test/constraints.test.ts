@@ -18,6 +18,9 @@ beforeAll(async () => {
   const { promoCodeId } = await on.gateway.createPromoCode({ couponId, code: 'ONE', maxRedemptions: 3 }, shop);
   const redemption = { sessionId: 'fcs_one', promoCodeIds: [promoCodeId] };
   await on.checkout.reserveRedemption(redemption, shop.atCheckout);
+  await on.place.admin(
+    'insert into catalog.propagating_products (account_id, test_mode, product_id) select account_id, test_mode, product_id from catalog.products',
+  );
   const inline = { owner: { case: 'productData', value: {} }, unitAmountCents: 1n } as const;
   await on.checkout.resolveCart(
     {
@@ -88,6 +91,7 @@ const violations: readonly (readonly [constraint: string, change: string])[] = [
   ['promo_codes_metadata_is_object', "promo_codes set metadata = '[]'"],
   ['promo_codes_redeemed_within_limit', 'promo_codes set times_redeemed = -1'],
   ['promo_codes_redeemed_within_limit', 'promo_codes set times_redeemed = 4'],
+  ['propagating_products_tries', 'propagating_products set tries = -1'],
   ['redemptions_settled', "redemptions set state = 'final'"],
   ['redemptions_settled', 'redemptions set settled_at = now()'],
   ['redemptions_state', "redemptions set state = 'spent', settled_at = now()"],
@@ -129,6 +133,7 @@ describe('a reference', () => {
       'component_nutrition',
       { component_nutrition_id: 'x', component_id: 'nobody', client_reference_id: null },
     ],
+    ['propagating_products_product', 'propagating_products', { product_id: 'nobody' }],
     ['inline_lines_price', 'inline_lines', { line_index: 9, price_id: 'nobody' }],
     ['inline_coupons_coupon', 'inline_coupons', { discount_index: 9, coupon_id: 'nobody' }],
   ];
@@ -141,10 +146,12 @@ describe('a reference', () => {
     await expect(copy).rejects.toThrow(new RegExp(`violates foreign key constraint "${constraint}"`));
   });
 
-  it('from a price holds the state of its product, too', async () => {
-    for (const change of ['product_active = not product_active', "product_eligibility_key = 'vision'"]) {
-      await expect(on.place.admin(`update catalog.prices set ${change}`)).rejects.toThrow(/prices_product/);
-    }
+  it('prices_of_product names what there is', async () => {
+    const insert = on.place.admin(
+      `insert into catalog.prices (account_id, test_mode, price_id, product_id, product_active, product_eligibility_key, unit_amount_cents,
+         created_at, updated_at) values ('a', true, 'x', 'nobody', true, '', 1, now(), now())`,
+    );
+    await expect(insert).rejects.toThrow(/violates foreign key constraint "prices_of_product"/);
   });
 });
 

@@ -26,6 +26,9 @@ beforeAll(async () => {
     },
     shop.atCheckout,
   );
+  await on.place.admin(
+    'insert into catalog.propagating_products (account_id, test_mode, product_id) select account_id, test_mode, product_id from catalog.products',
+  );
   await on.checkout.reserveRedemption({ sessionId: 'fcs_guard', couponIds: [couponId] }, shop.atCheckout);
 });
 afterAll(async () => {
@@ -43,6 +46,7 @@ const scopedTables = [
   'product_metadata',
   'products',
   'promo_codes',
+  'propagating_products',
   'redemptions',
   'shipping_rates',
 ];
@@ -74,7 +78,7 @@ describe('row-level security', () => {
     ]);
   });
 
-  it('has six named policies beside the account’s own', async () => {
+  it('has seven named policies beside the account’s own', async () => {
     const rows = await on.place.admin<{ policy: string }>(
       `select tablename || ': ' || policyname || ' to ' || array_to_string(roles, ',') as policy from pg_policies
        where schemaname = 'catalog' and policyname <> 'account_scope' order by 1`,
@@ -86,6 +90,7 @@ describe('row-level security', () => {
       'inline_lines: abandoned_line_read to eligo_finder',
       'prices: sibling_price_read to eligo_finder',
       'products: pair_finder_read to eligo_finder',
+      'propagating_products: propagating_product_read to eligo_finder',
     ]);
   });
 

@@ -1,0 +1,1 @@
+alter table prices validate constraint prices_of_product;
