@@ -2,6 +2,7 @@ import { eventsMigrations } from '@eligo/events';
 import { migrationSource } from '@eligo/postgres';
 import { operatorMigrations, type ServiceComposition } from '@eligo/service';
 import { openContext } from './context.ts';
+import { propagateProductStates } from './jobs/propagate-products.ts';
 import { removeAbandonedInline } from './jobs/remove-abandoned-inline.ts';
 import { catalogHandlers } from './rpc/handlers.ts';
 
@@ -15,6 +16,9 @@ export const catalogService: ServiceComposition = {
   ],
   build(parts) {
     const context = openContext(parts);
-    return { handlers: catalogHandlers(context), jobs: [removeAbandonedInline(context)] };
+    const propagation = propagateProductStates(context, (err) =>
+      parts.logger.error({ err }, 'Failed to propagate the state of a product to its prices; will retry'),
+    );
+    return { handlers: catalogHandlers(context), jobs: [propagation, removeAbandonedInline(context)] };
   },
 };

@@ -1,5 +1,10 @@
+import { withTx } from '@eligo/postgres';
 import { seededAccount, seededId, type TestDatabase } from '@eligo/testkit';
+import { propagatePage, propagateProducts } from '../src/actions/propagate-product.ts';
+import { findPricesForProducts } from '../src/store/carts.ts';
+import { putOffPropagation } from '../src/store/propagating-products.ts';
 import { type Fixture, openFixture, type Shop } from './fixture.ts';
+import { soldInCarts } from './growth-seed.ts';
 
 type ResolveCart = Parameters<Fixture['checkout']['resolveCart']>[0];
 
@@ -9,6 +14,7 @@ export async function exerciseWrites(place: TestDatabase): Promise<void> {
   const shop = on.account({ accountId: seededAccount });
   await writeRecords(on, shop);
   await redeem(on, shop);
+  await archive(on, shop);
 }
 
 async function writeRecords({ gateway }: Fixture, shop: Shop): Promise<void> {
@@ -44,4 +50,20 @@ async function redeem({ gateway, checkout }: Fixture, shop: Shop): Promise<void>
     await checkout.activateInline({ sessionId }, shop.atCheckout);
     await checkout[end]({ sessionId }, shop.atCheckout);
   }
+}
+
+// A product of many prices is archived, and a page of them follows. It comes back, and a cart names it before its prices are listed.
+async function archive({ gateway, database }: Fixture, shop: Shop): Promise<void> {
+  const scope = { accountId: shop.accountId, testMode: true };
+  await gateway.updateProduct({ id: soldInCarts, active: false }, shop);
+  const outcome = await propagatePage({ database }, scope, soldInCarts);
+  if (outcome !== 'more') throw new Error(`The page of the product of many prices is ${outcome}`);
+  // Products with a price each are done with their first page.
+  const fail = (error: unknown) => {
+    throw error;
+  };
+  await propagateProducts({ database }, scope, new AbortController().signal, fail);
+  await gateway.updateProduct({ id: soldInCarts, active: true }, shop);
+  await findPricesForProducts(database, scope, [soldInCarts]);
+  await withTx(database, scope, (tx) => putOffPropagation(tx, scope, soldInCarts, [10_000]));
 }

@@ -60,6 +60,7 @@ export function insertsOf(rows: string, shared: number, { prices, products }: Se
        metadata, created_at, updated_at)
      select account, true, 'fprice_' || id, 'fprod_' || id, true, case n % 2 when 0 then 'auto_substantiation' else '' end, n % 10000,
        'sku-' || n, ${objectOf(prices)}, now(), now() ${rows}`,
+    `propagating_products (account_id, test_mode, product_id) select account, true, 'fprod_' || id ${rows}`,
     `component_names (test_mode, name_hash, component_id, created_at)
      select true, sha256(id::bytea), 'fcomp_' || id, now() from generate_series(1, ${shared}) n
      cross join lateral (select lpad(n::text, 26, '0') as id) named`,

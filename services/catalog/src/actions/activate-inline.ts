@@ -8,10 +8,16 @@ import { activateInlineLines } from '../store/inline-lines.ts';
  * committed. Repeatable.
  */
 export function activateInline({ database, clock }: Context, { scope }: Asker, sessionId: string): Promise<void> {
-  return withTx(database, scope, async (tx) => {
-    await Promise.all([
-      activateInlineLines(tx, scope, sessionId, clock.now()),
-      keepInlineCoupons(tx, scope, sessionId),
-    ]);
-  });
+  return withTx(
+    database,
+    scope,
+    async (tx) => {
+      await Promise.all([
+        activateInlineLines(tx, scope, sessionId, clock.now()),
+        keepInlineCoupons(tx, scope, sessionId),
+      ]);
+    },
+    // The job that propagates a product's state takes its prices in another order.
+    { retrySerialization: 3 },
+  );
 }

@@ -5,9 +5,13 @@ import type { Asker, Context } from '../context.ts';
 import { changedProductFields, type Product, type ProductChange } from '../domain/product.ts';
 import { productMessage } from '../messages/records.ts';
 import { lockProduct, updateProduct as update } from '../store/products.ts';
+import { leaveManyPrices } from '../store/propagating-products.ts';
 import { checkComponents } from './check-components.ts';
 
-/** Changes what is supplied. Archiving takes the product's prices out of every list at once. */
+/**
+ * Changes what is supplied. Archiving takes the product's prices out of every list at once, and a new class is theirs at once, however many they
+ * are: those of a product with many follow later, and until then the product is asked (decisions 14.341).
+ */
 export function updateProduct(
   { database, clock }: Context,
   { scope }: Asker,
@@ -23,6 +27,9 @@ export function updateProduct(
       await checkComponents(tx, scope, fields.componentIds, ['body', 'product', 'components']);
     }
     const updated: Product = { ...product, ...fields, updatedAt: clock.now() };
+    if (updated.active !== product.active || updated.hsaFsaEligibility !== product.hsaFsaEligibility) {
+      await leaveManyPrices(tx, scope, id);
+    }
     await update(tx, scope, id, fields, updated.updatedAt);
     await append(tx, {
       type: 'product.updated',

@@ -16,8 +16,7 @@ export interface Price {
   readonly priceId: string;
   readonly accountId: string;
   readonly productId: string;
-  readonly productActive: boolean;
-  /** '' when the product has no class. */
+  /** The product's class; '' when it has none. */
   readonly productEligibilityKey: EligibilityClass | '';
   readonly description: string | null;
   readonly unitAmountCents: bigint;

@@ -38,7 +38,7 @@ export async function findCartRecords(db: Db, scope: Scope, carts: readonly Cart
   const rates = new Map<string, ShippingRate>();
   for (const row of rows) {
     if (row.price_priceId !== null) {
-      const price = fromPrefixed<Price>(priceColumns, row, 'price_');
+      const price = fromPrefixed<Price>({ ...priceColumns, productEligibilityKey: 'eligibility_key' }, row, 'price_');
       const product = fromPrefixed<Product>(productColumns, row, 'product_');
       prices.set(price.priceId, { price, product, isForSale: row.is_for_sale === true });
     }
@@ -75,23 +75,26 @@ type CartRow = { readonly [column: string]: unknown };
 
 const find = scoped<CartRow>(
   'carts.find',
-  `select ${selectList(priceColumns, 'p', 'price_')}, ${selectList(productColumns, 'r', 'product_')},
-     ${selectList(shippingRateColumns, 's', 'rate_')}, p.listing = 'active' as is_for_sale
+  `select ${selectList(priceColumns, 'p', 'price_')}, r.eligibility_key as "price_productEligibilityKey",
+     ${selectList(productColumns, 'r', 'product_')}, ${selectList(shippingRateColumns, 's', 'rate_')}, p.active and r.active as is_for_sale
    from unnest($3::text[], $5::text[]) wanted (price_id, rate_id)
    left join prices p on p.account_id = $1 and p.test_mode = $2 and p.price_id = wanted.price_id collate "C"
-     and (p.listing = 'active' or p.price_id = any($4::text[]))
+     and (p.active or p.price_id = any($4::text[]))
    left join products r on r.account_id = $1 and r.test_mode = $2 and r.product_id = p.product_id
    left join shipping_rates s on s.account_id = $1 and s.test_mode = $2 and s.shipping_rate_id = wanted.rate_id collate "C" and s.active`,
 );
 
-const activePricesOf = (condition: string) =>
-  `array(select p.price_id from prices p where p.account_id = $1 and p.test_mode = $2 and p.product_id = wanted.product_id collate "C"
-     and p.listing = 'active' and ${condition} limit 2)`;
-// The partner's have an index of their own: a product that carts sell at prices of their own has one of each cart. Where the partner made none, all are those of carts.
+// The product's row says whether the product is for sale: the prices of one that has just come back may still be hidden in lists. The order is that of
+// the index of active prices, which has those of the partner before those of carts, of which each cart can make one. By the ids alone, the planner
+// can walk all prices of the product.
 const findForProducts = scoped<{ productId: string; own: string[]; inline: string[] }>(
   'carts.find_for_products',
-  `select r.product_id as "productId", own.ids as own, case when cardinality(own.ids) = 0 then ${activePricesOf('true')} else '{}' end as inline
+  `select r.product_id as "productId", coalesce(found.own, '{}') as own, coalesce(found.inline, '{}') as inline
    from unnest($3::text[]) wanted (product_id)
    join products r on r.account_id = $1 and r.test_mode = $2 and r.product_id = wanted.product_id collate "C" and r.active
-   cross join lateral (select ${activePricesOf('not p.inline')} as ids offset 0) own`,
+   cross join lateral (
+     select array_agg(first.price_id) filter (where not first.inline) as own, array_agg(first.price_id) filter (where first.inline) as inline
+     from (select p.price_id, p.inline from prices p
+       where p.account_id = $1 and p.test_mode = $2 and p.product_id = wanted.product_id collate "C" and p.active
+       order by p.inline, p.price_id limit 2) first offset 0) found`,
 );

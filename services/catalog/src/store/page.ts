@@ -25,11 +25,26 @@ export interface ListShape {
   readonly columns: string;
   /** What a row of the list fulfils, as conditions on the table as `r`; or the select that finds the page's ids in order. */
   readonly where: string | ((cut: Cut) => string);
+  /** Set where `where` is made of it (`sievedIds`). */
+  readonly sieve?: Sieve;
   /** A cheaper select of the same ids that may find too few; asked first, and enough when it fills the page. */
   readonly firstLook?: (cut: Cut) => string;
   /** The values of `$6…`. */
   readonly values: readonly unknown[];
 }
+
+/** A condition that is asked of each row of a list in its order. Rows that do not fulfill it are passed over, up to `mostPassedOver`. */
+export interface Sieve {
+  /** The condition, by the expression of an id. */
+  readonly on: (id: string) => string;
+  /** The condition that there can be rows that do not fulfill it. */
+  readonly isInUse: string;
+  /** The select of the list's ids in order, with this end. */
+  readonly ids: (cut: Cut, end: string) => string;
+}
+
+/** How many rows a page passes over at most: some 0.2 s. A page that is not filled by then is 503, and the client asks again. */
+export const mostPassedOver = 20_000;
 
 /** How a page is cut out of the list. */
 export interface Cut {
@@ -67,8 +82,10 @@ export async function readPage<Row extends object>(
     db.rows(statementOf<Found<Row>>({ ...shape, where, name }, direction, request.offset > 0), scope, values);
   const looked =
     shape.firstLook === undefined || request.offset > 0 ? [] : await read(shape.firstLook, `${shape.name}.look`);
-  const rows = looked.length > request.limit ? looked : await read(shape.where, shape.name);
-  const isKnown = rows[0]?.cursorKnown ?? (direction === 'first' || (await exists(db, scope, shape, cursor)));
+  const found = looked.length > request.limit ? looked : await read(shape.where, shape.name);
+  if (found[0]?.isCutShort === true) throw new Failure('service_unavailable', { retryAfterSeconds: 1 });
+  const rows = found.filter(({ isNone }) => isNone !== true);
+  const isKnown = found[0]?.cursorKnown ?? (direction === 'first' || (await exists(db, scope, shape, cursor)));
   if (!isKnown) {
     const parameter = direction === 'after' ? 'starting_after' : 'ending_before';
     throw Failure.invalid(['query', parameter], 'cursor_not_found', 'No such record in this list');
@@ -78,7 +95,8 @@ export async function readPage<Row extends object>(
   return { rows: direction === 'before' ? page.reverse() : page, hasMore };
 }
 
-type Found<Row> = Row & { readonly cursorKnown: boolean };
+/** A row of the page. A list with a sieve has one also where the page is empty (`isNone`), and says in each whether the page was cut short. */
+type Found<Row> = Row & { readonly cursorKnown: boolean; readonly isNone?: boolean; readonly isCutShort?: boolean };
 
 const statements = new Map<string, ScopedStatement<unknown>>();
 
@@ -93,25 +111,52 @@ function statementOf<Row>(shape: ListShape, direction: Direction, isSkipping: bo
   return statement;
 }
 
-// A limit that is a parameter is planned as a tenth of the table, and sorted or hashed accordingly. So the inner limit is written out, as
-// the most that can be asked for; the outer one stops it after what is. The rows are then looked up by their ids.
-function textOf({ table, id, columns, where }: ListShape, direction: Direction, isSkipping: boolean): string {
-  const order = direction === 'before' ? 'asc' : 'desc';
+function cutOf(direction: Direction, isSkipping: boolean): Cut {
   const mostSkipped = isSkipping ? largestOffset : 0;
-  const most = largestLimit + 1 + mostSkipped;
   const beyond = (candidate: string) =>
     direction === 'first' ? '($5::text is not null)' : `${candidate} ${direction === 'after' ? '<' : '>'} $5`;
+  return {
+    direction,
+    beyond,
+    order: direction === 'before' ? 'asc' : 'desc',
+    most: largestLimit + 1 + mostSkipped,
+    mostSkipped,
+  };
+}
+
+// A limit that is a parameter is planned as a tenth of the table, and sorted or hashed accordingly. So the inner limit is written out, as
+// the most that can be asked for; the outer one stops it after what is. The rows are then looked up by their ids.
+function textOf({ table, id, columns, where, sieve }: ListShape, direction: Direction, isSkipping: boolean): string {
+  const cut = cutOf(direction, isSkipping);
   const ids =
     typeof where === 'function'
-      ? where({ direction, beyond, order, most, mostSkipped })
+      ? where(cut)
       : `select page.id from (select r.${id} as id from ${table} r where r.account_id = $1 and r.test_mode = $2 and ${where}
-          and ${beyond(`r.${id}`)} order by r.${id} ${order} limit ${most}) page limit $3 offset $4`;
+          and ${cut.beyond(`r.${id}`)} order by r.${id} ${cut.order} limit ${cut.most}) page limit $3 offset $4`;
   const known =
     direction === 'first'
       ? 'true'
       : `exists (select from ${table} c where c.account_id = $1 and c.test_mode = $2 and c.${id} = $5)`;
-  return `select ${columns}, ${known} as "cursorKnown" from ${table} r
-    where r.account_id = $1 and r.test_mode = $2 and r.${id} = any(array(${ids})) order by r.${id} ${order}`;
+  const isOfPage = (page: string) => `r.account_id = $1 and r.test_mode = $2 and r.${id} = any(array(${page}))`;
+  if (sieve === undefined) {
+    return `select ${columns}, ${known} as "cursorKnown" from ${table} r where ${isOfPage(ids)} order by r.${id} ${cut.order}`;
+  }
+  return `with page as materialized (${ids})
+    select ${columns}, ${known} as "cursorKnown", r.${id} is null as "isNone", ${isCutShort(sieve, cut)} as "isCutShort"
+    from (select) page_or_none left join ${table} r on ${isOfPage('select page.id from page')} order by r.${id} ${cut.order}`;
+}
+
+/** The ids of a page of a list with a sieve. */
+export function sievedIds({ on, ids }: Sieve, cut: Cut): string {
+  const walked = ids(cut, `limit ${cut.most + mostPassedOver}`);
+  return `select page.id from (${walked}) page where ${on('page.id')} limit $3 offset $4`;
+}
+
+// Whether so many rows were passed over for a page that is not full that others may follow; of the same snapshot as the page, and undecided for one
+// that is full.
+function isCutShort({ isInUse, ids }: Sieve, cut: Cut): string {
+  const last = ids(cut, `limit 1 offset ${cut.most + mostPassedOver - 1}`);
+  return `case when ${isInUse} and (select count(*) from page) < $3 then exists (${last}) end`;
 }
 
 async function exists(db: Db, scope: Scope, { table, id }: ListShape, cursor: string): Promise<boolean> {

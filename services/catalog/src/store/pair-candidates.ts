@@ -1,4 +1,4 @@
-import type { Cut, ListShape } from './page.ts';
+import { type Cut, type ListShape, type Sieve, sievedIds } from './page.ts';
 
 /** A filter by metadata pairs on their own table; every text is SQL, with parameters for the values. */
 export interface PairFilter {
@@ -8,6 +8,8 @@ export interface PairFilter {
   readonly pairs: readonly { readonly key: string; readonly value: string }[];
   /** A further condition on a row of the pairs' table, by the name that the row has. */
   readonly onRow?: (row: string) => string;
+  /** A further condition on a candidate, by its id. */
+  readonly sieve?: Pick<Sieve, 'on' | 'isInUse'>;
   /** Pairs beyond those, of which a candidate must have all. */
   readonly rest?: PairArrays;
   readonly own?: OwnFilter;
@@ -27,9 +29,9 @@ export interface OwnFilter extends Source {
  * inverted index finds them (migrations/0006, 0026). A pair that few records have leads, and the others are looked up for each of those. With a
  * filter on the records' own table, the newest records that have the pairs are checked for it, and the newest that match it for the pairs.
  */
-export function byPairs(filter: PairFilter): Pick<ListShape, 'where' | 'firstLook'> {
+export function byPairs(filter: PairFilter): Pick<ListShape, 'where' | 'firstLook' | 'sieve'> {
   const { pairs, own } = filter;
-  if (own === undefined && pairs.length === 1) return { where: (cut) => byOnePair(filter, cut) };
+  if (own === undefined && pairs.length === 1) return byOnePair(filter);
   return {
     firstLook: (cut) => (own?.isNarrow ? amongOwn(filter, own, cut, firstLook) : amongNewest(filter, cut, firstLook)),
     where: (cut) => amongNewestOrAll(filter, cut),
@@ -72,8 +74,12 @@ function ownSource({ table, on }: OwnFilter): Source {
 }
 
 /** The first so many ids of a source, in the list's order. */
-function newestOf({ id }: PairFilter, { table, on }: Source, { beyond, order }: Cut, most: number, and = ''): string {
-  return `(select m.${id} as id from ${table} m where ${on('m')} and ${beyond(`m.${id}`)}${and} order by m.${id} ${order} limit ${most})`;
+function newestOf(filter: PairFilter, source: Source, cut: Cut, most: number, and = ''): string {
+  return `(${newestUntil(filter, source, cut, `limit ${most}`, and)})`;
+}
+
+function newestUntil({ id }: PairFilter, { table, on }: Source, { beyond, order }: Cut, end: string, and = ''): string {
+  return `select m.${id} as id from ${table} m where ${on('m')} and ${beyond(`m.${id}`)}${and} order by m.${id} ${order} ${end}`;
 }
 
 /**
@@ -163,15 +169,22 @@ function ledByRare(filter: PairFilter, cut: Cut, leader: number): string {
   return `(select c.id from ${newestOf(filter, source, cut, rare)} c ${lookUps.join(' ')} where ${conditions.join(' and ')})`;
 }
 
-function byOnePair(filter: PairFilter, cut: Cut): string {
+function byOnePair(filter: PairFilter): Pick<ListShape, 'where' | 'sieve'> {
   const [source] = pairSources(filter);
   if (source === undefined) throw new Error('A filter by pairs needs at least one pair');
-  return `select page.id from ${newestOf(filter, source, cut, cut.most)} page limit $3 offset $4`;
+  if (filter.sieve === undefined) {
+    return { where: (cut) => `select page.id from ${newestOf(filter, source, cut, cut.most)} page limit $3 offset $4` };
+  }
+  const sieve = { ...filter.sieve, ids: (cut: Cut, end: string) => newestUntil(filter, source, cut, end) };
+  return { where: (cut) => sievedIds(sieve, cut), sieve };
 }
 
-// A candidate must have all of the pairs that are not looked at by name.
-function conditionsOn({ table, id, rest, onRow }: PairFilter, candidate: string): readonly string[] {
-  return rest === undefined ? [] : [hasAllPairs(table, id, rest, onRow)(candidate)];
+// What a candidate must fulfill besides what is looked at by name: it has all of the other pairs, too.
+function conditionsOn({ table, id, rest, onRow, sieve }: PairFilter, candidate: string): readonly string[] {
+  return [
+    ...(rest === undefined ? [] : [hasAllPairs(table, id, rest, onRow)(candidate)]),
+    ...(sieve === undefined ? [] : [sieve.on(candidate)]),
+  ];
 }
 
 // The conditions on a row of the pairs' table. Selected, a value tells the planner nothing: by what it knows of a rare one it would plan the

@@ -1,10 +1,18 @@
 import type { Db, Scope } from '@eligo/postgres';
 import type { Metadata } from '../domain/field-rules.ts';
 import type { Price } from '../domain/price.ts';
-import { selectList } from './columns.ts';
-import { type ListShape, type Page, type PageRequest, readPage, valuesBeforeFilters } from './page.ts';
+import {
+  type Cut,
+  type ListShape,
+  type Page,
+  type PageRequest,
+  readPage,
+  sievedIds,
+  valuesBeforeFilters,
+} from './page.ts';
 import { byPairs, hasAllPairs, type OwnFilter, pairArrays, splitPairs } from './pair-candidates.ts';
-import { priceColumns } from './prices.ts';
+import { priceSelectList } from './prices.ts';
+import { isPropagating } from './propagating-products.ts';
 
 /** What a list of prices is filtered by (interface, List rules for GET /v1/prices). */
 export interface PriceFilter {
@@ -28,8 +36,10 @@ function priceListShape({ active, productId, lookupKeys, metadata }: PriceFilter
   const parameter = (value: unknown) => `$${valuesBeforeFilters + values.push(value)}`;
   const isByPrice = lookupKeys.length > 0 || Object.keys(metadata).length === 0;
   const names = ['prices.list'];
-  const conditions = [`r.listing = ${listing}`];
   const product = productId === undefined ? undefined : parameter(productId);
+  // Asked once, so that the prices of an archived product are not walked while they are still listed.
+  const sieve = { on: product === undefined ? isOfProductForSale : () => isForSale(product), isInUse: isPropagating };
+  const conditions = [`r.listing = ${listing}`, sieve.on('r.price_id')];
   if (product !== undefined) {
     names.push('product');
     conditions.push(`r.product_id = ${product}`);
@@ -38,7 +48,7 @@ function priceListShape({ active, productId, lookupKeys, metadata }: PriceFilter
     names.push('keys');
     conditions.push(`r.lookup_key = any(${parameter(lookupKeys)}::text[])`);
   }
-  const list = { table: 'prices', id: 'price_id', columns: selectList(priceColumns, 'r'), values };
+  const list = { table: 'prices', id: 'price_id', columns: priceSelectList, values };
   const pairs = Object.entries(metadata);
   const onRow = (row: string) => `${row}.listing = ${listing}`;
   if (isByPrice) {
@@ -46,7 +56,10 @@ function priceListShape({ active, productId, lookupKeys, metadata }: PriceFilter
       names.push('pairs');
       conditions.push(hasAllPairs('price_metadata', 'price_id', pairArrays(pairs, parameter), onRow)('r.price_id'));
     }
-    return { ...list, name: names.join('.'), where: conditions.join(' and ') };
+    const name = names.join('.');
+    if (product !== undefined || lookupKeys.length > 0) return { ...list, name, where: conditions.join(' and ') };
+    const all = { ...sieve, ids: listedIds };
+    return { ...list, name, where: (cut) => sievedIds(all, cut), sieve: all };
   }
   const { joined, rest } = splitPairs(pairs);
   const besides = product === undefined ? listing : `${listing}, ${product}`;
@@ -55,6 +68,7 @@ function priceListShape({ active, productId, lookupKeys, metadata }: PriceFilter
     id: 'price_id',
     pairs: joined.map(([key, value]) => ({ key: parameter(key), value: parameter(value) })),
     onRow,
+    sieve,
     ...(rest.length === 0 ? {} : { rest: pairArrays(rest, parameter) }),
     ...(product === undefined ? {} : { own: ofProduct(product) }),
     finder: { name: product === undefined ? 'find_prices_by_pairs' : 'find_product_prices_by_pairs', besides },
@@ -64,6 +78,25 @@ function priceListShape({ active, productId, lookupKeys, metadata }: PriceFilter
 }
 
 const listing = `$${valuesBeforeFilters + 1}`;
+
+/**
+ * The condition that the product of a price is for sale, by the price's id alone, so that the index of the list is enough. While no product of the
+ * account propagates, the listing says so.
+ */
+function isOfProductForSale(id: string): string {
+  return `(not ${isPropagating} or exists (
+    select from prices p join products o on o.account_id = $1 and o.test_mode = $2 and o.product_id = p.product_id and o.active
+    where p.account_id = $1 and p.test_mode = $2 and p.price_id = ${id} offset 0))`;
+}
+
+function listedIds({ beyond, order }: Cut, end: string): string {
+  return `select r.price_id as id from prices r
+    where r.account_id = $1 and r.test_mode = $2 and r.listing = ${listing} and ${beyond('r.price_id')} order by r.price_id ${order} ${end}`;
+}
+
+function isForSale(product: string): string {
+  return `exists (select from products o where o.account_id = $1 and o.test_mode = $2 and o.product_id = ${product} and o.active)`;
+}
 
 function ofProduct(product: string): OwnFilter {
   return {

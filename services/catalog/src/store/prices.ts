@@ -2,6 +2,7 @@ import { type Db, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres'
 import type { EligibilityClass } from '../domain/eligibility-class.ts';
 import type { MutablePriceFields, Price, PriceFields } from '../domain/price.ts';
 import { selectList } from './columns.ts';
+import { isPropagating } from './propagating-products.ts';
 
 /** What is stored beside the fields of a new price. */
 export interface NewPrice {
@@ -90,13 +91,11 @@ export async function findOwnerAmong(
   return (await db.row(findSibling, null, [siblingAccountIds, testMode, id]))?.accountId ?? undefined;
 }
 
-/** The columns of a price, by property. */
+/** The columns of a price's own facts, by property. */
 export const priceColumns = {
   priceId: 'price_id',
   accountId: 'account_id',
   productId: 'product_id',
-  productActive: 'product_active',
-  productEligibilityKey: 'product_eligibility_key',
   description: 'description',
   unitAmountCents: 'unit_amount_cents',
   recurringInterval: 'recurring_interval',
@@ -109,7 +108,14 @@ export const priceColumns = {
   createdAt: 'created_at',
 } as const;
 
-const columns = selectList(priceColumns, 'r');
+/**
+ * What is read of a price, as `r`. Its product's class is the copy that it has, unless a product of the account has changed and its prices follow
+ * (migrations/0030): then the product is asked.
+ */
+export const priceSelectList = `${selectList(priceColumns, 'r')},
+   case when ${isPropagating} then (select o.eligibility_key from products o
+     where o.account_id = $1 and o.test_mode = $2 and o.product_id = r.product_id)
+   else r.product_eligibility_key end as "productEligibilityKey"`;
 
 const ofScope = 'r.account_id = $1 and r.test_mode = $2';
 
@@ -118,16 +124,20 @@ const insert = scoped<Price>(
   `insert into prices as r (account_id, test_mode, price_id, product_id, product_active, product_eligibility_key, description,
      unit_amount_cents, recurring_interval, recurring_interval_count, trial_period_days, active, pending, inline, lookup_key,
      hsa_fsa_eligibility, metadata, created_at, updated_at)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $18) returning ${columns}`,
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $18) returning ${selectList(priceColumns, 'r')},
+     r.product_eligibility_key as "productEligibilityKey"`,
 );
-const find = scoped<Price>('prices.find', `select ${columns} from prices r where ${ofScope} and r.price_id = $3`);
+const find = scoped<Price>(
+  'prices.find',
+  `select ${priceSelectList} from prices r where ${ofScope} and r.price_id = $3`,
+);
 const lock = scoped<Price>(
   'prices.lock',
-  `select ${columns} from prices r where ${ofScope} and r.price_id = $3 for update`,
+  `select ${priceSelectList} from prices r where ${ofScope} and r.price_id = $3 for update of r`,
 );
 const findMany = scoped<Price>(
   'prices.find_many',
-  `select ${columns} from prices r where ${ofScope} and r.price_id = any($3::text[])`,
+  `select ${priceSelectList} from prices r where ${ofScope} and r.price_id = any($3::text[])`,
 );
 const update = scoped(
   'prices.update',

@@ -19,7 +19,7 @@ export function lockProduct(tx: Tx, scope: Scope, id: string): Promise<Product |
   return tx.row(lock, scope, [id]);
 }
 
-/** The product, held as it is until the transaction ends, so that a price can copy what it needs of it. */
+/** The product, held as it is until the transaction ends: its prices can copy its state. */
 export function holdProduct(tx: Tx, scope: Scope, id: string): Promise<Product | undefined> {
   return tx.row(hold, scope, [id]);
 }
@@ -105,7 +105,7 @@ const lock = scoped<Product>(
 );
 const hold = scoped<Product>(
   'products.hold',
-  `select ${columns} from products r where ${ofScope} and r.product_id = $3 for key share`,
+  `select ${columns} from products r where ${ofScope} and r.product_id = $3 for share`,
 );
 const findMany = scoped<Product>(
   'products.find_many',
