@@ -129,7 +129,7 @@ describe('a customer on a test clock', () => {
     expect((await invoices()).at(-1)).toMatchObject({ status: 'uncollectible', amount_paid: 0 });
   });
 
-  it('has a trial of a mixed cart that keeps two cards: the first renewal takes the eligible part from the health card and the remainder from the other [D14.180]', async () => {
+  it('has a trial of a mixed cart that keeps two cards: the first renewal takes the eligible part from the health card and the remainder from the other, and none takes a part alone [D14.90, D14.180]', async () => {
     const clock = await clockAt('2027-01-31T00:00:00Z');
     const customer = await newCustomer(api, { test_clock: clock });
     const [card, other] = [await newCard(api, customer, 'hsa'), await newCard(api, customer, 'credit')];
@@ -158,11 +158,21 @@ describe('a customer on a test clock', () => {
     expect(await read()).toMatchObject({ status: 'active' });
     const [invoice] = records((await api.get(`/v1/invoices?customer=${customer}`)).body, 'invoices');
     expect(invoice).toMatchObject({ status: 'paid', amount_due: 0, backup_charge_status: 'succeeded' });
-    const charges = records(await eligo.sandbox('GET', '/sandbox/charges?limit=1000'), 'data');
-    const paid = charges.filter(({ metadata }) => (metadata as Json).invoice === invoice?.invoice_id);
+    const chargesOf = async (of: Json | undefined) => {
+      const charges = records(await eligo.sandbox('GET', '/sandbox/charges?limit=1000'), 'data');
+      return charges.filter(({ metadata }) => (metadata as Json).invoice === of?.invoice_id);
+    };
+    const paid = await chargesOf(invoice);
     expect(paid).toHaveLength(2);
     const total = paid.reduce((sum, { amount }) => sum + Number(amount), 0);
     expect(total).toBe(invoice?.amount_paid);
+    // Without the other card, the health card pays no part.
+    await api.ok('POST', `/v1/payment_methods/${other}/detach`, {});
+    await advance(clock, '2027-03-14T00:00:00Z');
+    expect(await read()).toMatchObject({ status: 'past_due' });
+    const [second] = records((await api.get(`/v1/invoices?customer=${customer}`)).body, 'invoices');
+    expect(second).toMatchObject({ status: 'open', amount_paid: 0, period_start: '2027-03-14T00:00:00.000Z' });
+    expect(await chargesOf(second)).toEqual([]);
   });
 
   it('has subscriptions that the API creates, on stored cards, with a coupon and other items, and that expire unpaid [SUB-9, SUB-10, D14.115, D14.185]', async () => {

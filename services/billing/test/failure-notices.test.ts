@@ -105,7 +105,7 @@ describe('the mail about a failed payment', () => {
       'Confirm your payment to Care & <b>Co',
       ['Your bank asks you to confirm the payment of $30.00', 'To confirm the payment', 'by May 8, 2026'],
     ],
-    ['gone', 'Your payment to Care & <b>Co failed', ['There is no card to charge', 'The next try is on May 2, 2026.']],
+    ['gone', 'Your payment to Care & <b>Co failed', ['There is no card to charge', 'by May 8, 2026']],
   ])('of a card with %s says why, what happens next, and where to pay [D14.191]', async (behavior, subject, texts) => {
     const { card, invoiceId } = await failing(behavior === 'gone' ? 'pays' : behavior);
     if (behavior === 'gone') on.peers.detach(card);

@@ -5,6 +5,16 @@ import {
   ChargeInvoiceResponseSchema,
 } from '@eligo/proto/checkout/v1/checkout';
 
+/** A charge that took money. */
+export interface TakenCharge extends Pick<ChargeInvoiceRequest, 'leg' | 'onPage' | 'withCustomer'> {
+  readonly operationId: string;
+  readonly invoiceId: string;
+  readonly paymentMethodId: string;
+  readonly amountCents: number;
+  readonly at: Date;
+  readonly healthcareCents: number;
+}
+
 /** What checkout answers for a card that was declined. */
 export function declined(code: string): ChargeInvoiceResponse {
   if (code === 'authentication_required') {

@@ -1,5 +1,5 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
-import { Failure } from '@eligo/failures';
+import { Failure, type FailureCode } from '@eligo/failures';
 import {
   AcknowledgementSchema,
   type BatchEvaluateEligibilityRequestSchema,
@@ -24,7 +24,7 @@ import {
 import { newId, present } from '@eligo/values';
 import type { Context } from '../src/context.ts';
 import { PaymentsPeer } from './payments-peer.ts';
-import { declined, nameIn, paidBefore } from './peer-answers.ts';
+import { declined, nameIn, paidBefore, type TakenCharge } from './peer-answers.ts';
 import { SetUpPeer } from './set-up-peer.ts';
 
 /** What a card does when it is charged. */
@@ -49,16 +49,6 @@ export interface Recurring {
   readonly trialPeriodDays?: number;
 }
 
-/** A charge that took money. */
-export interface TakenCharge extends Pick<ChargeInvoiceRequest, 'leg' | 'onPage' | 'withCustomer'> {
-  readonly operationId: string;
-  readonly invoiceId: string;
-  readonly paymentMethodId: string;
-  readonly amountCents: number;
-  readonly at: Date;
-  readonly healthcareCents: number;
-}
-
 /**
  * Checkout and the catalog as billing calls them, in memory, with the rules of their protocol: an operation id stands for one charge, asking again gives the
  * stored answer, and an invoice's leg is charged once. It keeps its own record of the money that was taken.
@@ -75,6 +65,7 @@ export class Peers {
   readonly #answers = new Map<string, { request: ChargeInvoiceRequest; response: ChargeInvoiceResponse }>();
   readonly #deletedCustomers = new Set<string>();
   readonly #owners = new Map<string, string>();
+  readonly #notChargeable = new Map<string, FailureCode>();
   readonly #clocks = new Map<string, string>();
   readonly #typed = new Map<string, { readonly behavior: CardBehavior; readonly id?: string }>();
   /** The cards whose bank waits for its customer, by invoice. */
@@ -160,8 +151,15 @@ export class Peers {
     this.#cards.set(cardId, { ...card, ...changed, behavior });
   }
 
+  /** Checkout answers a detached card, without its owner, and charges it no more. */
   detach(cardId: string): void {
-    this.#cards.delete(cardId);
+    this.#owners.delete(cardId);
+    this.#notChargeable.set(cardId, 'payment_method_not_found');
+  }
+
+  /** The operator gives the account another processor account than that of the card. */
+  leaveBehind(cardId: string): void {
+    this.#notChargeable.set(cardId, 'payment_method_from_another_processor');
   }
 
   deleteCustomer(id: string): void {
@@ -327,7 +325,7 @@ export class Peers {
       paymentMethodId: id,
       card: present({ hsaFsa: card.healthCard, last4: card.healthCard ? '4242' : '1881' }),
       offSession: !this.#onSession.has(id),
-      ...(customerId === undefined ? {} : { customerId }),
+      ...present({ customerId, notChargeable: this.#notChargeable.get(id) }),
     });
   }
 
@@ -363,6 +361,8 @@ export class Peers {
       throw Failure.invalid(['amount_cents'], 'amount_too_large', 'Must be at most 99999999');
     }
     const card = this.#cards.get(request.paymentMethodId);
+    const notChargeable = this.#notChargeable.get(request.paymentMethodId);
+    if (notChargeable !== undefined) throw new Failure(notChargeable);
     const isGone = this.#deletedCustomers.has(request.customerId);
     if (card === undefined || isGone || (request.leg === 'other' && card.healthCard !== false))
       throw new Failure('payment_method_not_found');

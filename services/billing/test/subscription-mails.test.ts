@@ -144,6 +144,21 @@ describe('the mail before a trial or a year ends', () => {
     expect(text).not.toContain('<b>');
   });
 
+  it.each([
+    ['ends', { missingPaymentMethod: 'cancel' }, 'Without one, your subscription ends then.'],
+    ['owes', {}, 'There is no card to charge for the $30.00 that you then owe.'],
+  ])(
+    'names no card of a trial that was detached, and says that it %s [D14.192, D14.338]',
+    async (_what, parts, said) => {
+      const { card } = await sold({ trialDays: 20, ...parts });
+      on.peers.detach(card);
+      await runAt('2026-04-14T00:00:00Z');
+      await mail();
+      expect(read().text).toContain(said);
+      expect(read().text).not.toMatch(/4242|will then be charged/);
+    },
+  );
+
   it('asks checkout once for each card [D14.192]', async () => {
     const backup = on.peers.card(false);
     const { card } = await sold({ items: yearly, backup });

@@ -93,7 +93,9 @@ describe('payment methods', () => {
     await expect(checkout.attachPaymentMethod({ id, customerId: b.customerId }, fixture.as())).rejects.toMatchObject({
       code: 'conflict',
     });
-    expect((await checkout.getPaymentMethod({ id }, fixture.as())).customerId).toBeUndefined();
+    const left = await checkout.getPaymentMethod({ id }, fixture.as());
+    expect([left.customerId, left.notChargeable]).toEqual([undefined, 'payment_method_not_found']);
+    expect((await checkout.batchGetPaymentMethods({ ids: [id] }, fixture.as())).paymentMethods).toEqual([left]);
   });
 
   const refusals: [string, { customerId?: string; card: string }, boolean, object][] = [

@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { create } from '@bufbuild/protobuf';
 import { openProcessors, type Processors, sandboxAccountOf } from '@eligo/processor';
+import { BatchGetRequestSchema, GetRequestSchema } from '@eligo/proto/checkout/v1/checkout';
+import type { Call } from '@eligo/rpc';
 import { cents, newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { attachPaymentMethod, detachPaymentMethod } from '../src/actions/attach-payment-method.ts';
@@ -16,6 +19,7 @@ import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
 import { fillProcessors } from '../src/jobs/fill-processor-accounts.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
+import { paymentMethodHandlers } from '../src/rpc/payment-methods.ts';
 import { sessionRequestOf } from '../src/rpc/session-request.ts';
 import { accountsWithPayments } from '../src/store/accounts-with-payments.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
@@ -196,6 +200,20 @@ describe('a card that was saved at the account before', () => {
     expect(await processor.retrievePaymentMethod(saved.processorPaymentMethodId)).toMatchObject({
       ...{ kind: 'found', customerId: undefined },
     });
+  });
+
+  it('is answered as one that cannot be charged any more [D14.90, D14.106]', async () => {
+    const { id } = await fixture.card('hsa');
+    const call = { scope: fixture.scope } as Call;
+    const answered = async (context: Context) => {
+      const handlers = paymentMethodHandlers(context);
+      const one = await handlers.getPaymentMethod?.(create(GetRequestSchema, { id }), call);
+      const batch = await handlers.batchGetPaymentMethods?.(create(BatchGetRequestSchema, { ids: [id] }), call);
+      return [one, ...(batch?.paymentMethods ?? [])].map((method) => method?.notChargeable);
+    };
+    const { code } = elsewhere;
+    expect(await answered(moved)).toEqual([code, code]);
+    expect(await answered(fixture.context)).toEqual([undefined, undefined]);
   });
 
   it('gives way to one that the same customer gives at the new account [D14.106]', async () => {

@@ -8,7 +8,7 @@ import { type Bucket, bucketsOf } from '../domain/eligible-classes.ts';
 import type { Invoice, InvoiceCharge } from '../domain/invoice.ts';
 import { newCharge } from '../domain/new-charge.ts';
 import { nextCharge } from '../domain/payment-shares.ts';
-import { type CardIds, isOwnCard, type Subscription } from '../domain/subscription.ts';
+import { isOwnCard, type Subscription } from '../domain/subscription.ts';
 import { owingStatuses } from '../domain/subscription-states.ts';
 import { findPendingCharge, insertInvoiceCharge, loadInvoiceCharges } from '../store/invoice-charges.ts';
 import { loadInvoiceLines } from '../store/invoice-lines.ts';
@@ -17,7 +17,7 @@ import { loadInvoiceCredits } from '../store/prorations.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { wasUpdatedSince } from '../store/updated-cards.ts';
 import { endSubscription } from './end-subscription.ts';
-import { cardsOf, isCustomerThere } from './payer.ts';
+import { cardsOf, isCustomerThere, type Payer } from './payer.ts';
 import { type ChargeOutcome, otherCardPays, recordFailure, recordOutcome, updatedExcept } from './record-payment.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
 
@@ -110,7 +110,7 @@ async function pendingOrNext(
   if (pending !== undefined) return pending;
   const known = await findInvoice(context.database, scope, invoiceId);
   const [cards, isThere] = await Promise.all([
-    cardsOf(context, scope, cardIdsOf(subscription, known)),
+    cardsOf(context, scope, payerOf(subscription, known)),
     isCustomerThere(context, scope, subscription.customerId),
   ]);
   return withTx(context.database, scope, async (tx) => {
@@ -128,26 +128,17 @@ async function pendingOrNext(
       return 'nothing';
     }
     const next = isThere && cards !== undefined ? nextCharge(invoice, charges, cards) : undefined;
-    if (next?.kind !== 'charge') {
+    const pageTriesWithoutCharge = invoice.pageTriesWithoutCharge + (invoice.paysOnPage ? 1 : 0);
+    const counted = { ...invoice, pageTriesWithoutCharge };
+    if (next === undefined || next.kind === 'no_card') {
       const failureCode = next?.failureCode ?? 'payment_method_not_found';
       const failure = invoice.healthRefused ? invoice : { ...noCard, failureCode };
-      const pageTriesWithoutCharge = invoice.pageTriesWithoutCharge + (invoice.paysOnPage ? 1 : 0);
-      await recordFailure(tx, scope, before, { ...invoice, pageTriesWithoutCharge }, failure, at);
+      await recordFailure(tx, scope, before, counted, failure, at);
       return 'nothing';
     }
-    const refusal = invoice.paysOnPage ? undefined : await refusalOf(tx, scope, charges, next.paymentMethodId);
-    if (refusal !== undefined) {
-      const { failureCode, declineCode } = refusal;
-      const isOwn = isOwnCard(before, next.paymentMethodId);
-      const refusedPaymentMethodId = isOwn ? next.paymentMethodId : invoice.refusedPaymentMethodId;
-      if (next.leg === 'health' && (await otherCardPays(tx, scope, before, invoice))) {
-        await saveInvoice(tx, scope, invoice, { ...invoice, refusedPaymentMethodId, healthRefused: true });
-        return 'changed';
-      }
-      const failure = { failureCode, declineCode, refusedPaymentMethodId };
-      await recordFailure(tx, scope, before, invoice, failure, at);
-      return 'nothing';
-    }
+    if (next.kind === 'gone') return refuse(tx, scope, before, counted, next, at);
+    const refusal = await refusalOf(tx, scope, invoice, charges, next.paymentMethodId);
+    if (refusal !== undefined) return refuse(tx, scope, before, invoice, refusal, at);
     const charge = newCharge(invoice, next, { actingAt: at, createdAt: context.clock.now() });
     await insertInvoiceCharge(tx, scope, charge);
     const updatedPaymentMethodIds = updatedExcept(invoice, charge.paymentMethodId);
@@ -159,23 +150,48 @@ async function pendingOrNext(
   });
 }
 
+// Records that a card is not asked, because it is gone or has refused for good. The other one is, where that is agreed.
+async function refuse(
+  tx: Tx,
+  scope: Scope,
+  before: Subscription,
+  invoice: Invoice,
+  { leg, paymentMethodId, failureCode, declineCode }: Refusal,
+  at: Date,
+): Promise<'changed' | 'nothing'> {
+  const isOwn = isOwnCard(before, paymentMethodId);
+  const refusedPaymentMethodId = isOwn ? paymentMethodId : invoice.refusedPaymentMethodId;
+  const failure = { failureCode, declineCode, refusedPaymentMethodId };
+  if (leg === 'health' && (await otherCardPays(tx, scope, before, invoice))) {
+    await saveInvoice(tx, scope, invoice, { ...invoice, ...failure, healthRefused: true });
+    return 'changed';
+  }
+  await recordFailure(tx, scope, before, invoice, failure, at);
+  return 'nothing';
+}
+
+type Refusal = Pick<InvoiceCharge, 'leg' | 'paymentMethodId' | 'failureCode' | 'declineCode'>;
+
 // The charge by which the issuer of a card refused it for good for this invoice, unless its bank has updated it since. A card may have been named first, and be one of the
 // subscription's now.
 async function refusalOf(
   tx: Tx,
   scope: Scope,
+  { paysOnPage }: Invoice,
   charges: readonly InvoiceCharge[],
   id: string,
 ): Promise<InvoiceCharge | undefined> {
+  if (paysOnPage) return undefined;
   const last = charges.findLast((one) => one.paymentMethodId === id && one.status === 'declined' && !one.onPage);
   if (last === undefined || !isRefusedForGood(last.failureCode, last.declineCode)) return undefined;
   return (await wasUpdatedSince(tx, scope, last)) ? undefined : last;
 }
 
 // What the customer typed on the page pays alone; a card that the partner named stands in place of the default one.
-function cardIdsOf(subscription: Subscription, invoice: Invoice | undefined): CardIds {
-  const { defaultPaymentMethodId, backupPaymentMethodId } = subscription;
+function payerOf(subscription: Subscription, invoice: Invoice | undefined): Payer {
+  const { customerId, defaultPaymentMethodId, backupPaymentMethodId } = subscription;
   return {
+    customerId,
     defaultPaymentMethodId: invoice?.payWithPaymentMethodId ?? defaultPaymentMethodId,
     backupPaymentMethodId: invoice?.paysOnPage ? invoice.payWithBackupPaymentMethodId : backupPaymentMethodId,
   };
@@ -234,7 +250,8 @@ export async function askCheckout(
     const refusal = error instanceof Failure ? (error.violations?.[0]?.type ?? error.code) : undefined;
     if (refusal !== undefined && finalRefusals.has(refusal)) {
       const refused = { failureCode: refusal, declineCode: null, paymentIntentId: null, chargeId: null };
-      const isChosenAgain = refusal === 'payment_method_not_found' && (await isHealthCardNow(context, scope, charge));
+      const isChosenAgain =
+        refusal === 'payment_method_not_found' && (await isHealthCardNow(context, scope, subscription, charge));
       return { status: isChosenAgain ? 'abandoned' : 'declined', ...refused };
     }
     context.logger.warn(
@@ -246,10 +263,15 @@ export async function askCheckout(
 }
 
 // A card that has become known as a health card pays no other part: it was not declined, and the cards are chosen again by what they are now.
-async function isHealthCardNow(context: Context, scope: Scope, charge: InvoiceCharge): Promise<boolean> {
-  if (charge.leg !== 'other') return false;
-  const ids = { defaultPaymentMethodId: charge.paymentMethodId, backupPaymentMethodId: null };
-  return (await cardsOf(context, scope, ids))?.standard?.healthCard === true;
+async function isHealthCardNow(
+  context: Context,
+  scope: Scope,
+  { customerId }: Pick<Subscription, 'customerId'>,
+  { leg, paymentMethodId: defaultPaymentMethodId }: InvoiceCharge,
+): Promise<boolean> {
+  if (leg !== 'other') return false;
+  const cards = await cardsOf(context, scope, { customerId, defaultPaymentMethodId, backupPaymentMethodId: null });
+  return cards?.standard?.healthCard === true;
 }
 
 async function bucketsOfInvoice({ database }: Context, scope: Scope, id: string) {

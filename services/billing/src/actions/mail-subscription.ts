@@ -109,6 +109,10 @@ async function upcomingPeriod(
 
 async function namedCards(context: Context, scope: Scope, of: Subscription): Promise<NamedCards> {
   const methods = await methodsOf(context, scope, of);
-  const known = [methods.standard, methods.backup].flatMap((method) => method?.card ?? []);
-  return { cards: cardsOfMethods(of, methods), last4: known.map(({ last4 }) => last4) };
+  const cards = cardsOfMethods(of, methods);
+  const there = [
+    { card: cards?.standard, last4: methods.standard?.card?.last4 },
+    { card: cards?.backup, last4: methods.backup?.card?.last4 },
+  ];
+  return { cards, last4: there.flatMap(({ card, last4 }) => (card?.gone === null && last4 ? [last4] : [])) };
 }

@@ -3,9 +3,9 @@ import type { Scope } from '@eligo/postgres';
 import type { PaymentMethod } from '@eligo/proto/checkout/v1/checkout';
 import type { Context } from '../context.ts';
 import type { Card, Cards } from '../domain/payment-shares.ts';
-import type { CardIds } from '../domain/subscription.ts';
+import type { CardIds, Subscription } from '../domain/subscription.ts';
 
-/** The payment methods of a subscription as checkout has them now; null for one that it does not have, or that is no longer there. */
+/** The payment methods of a subscription as checkout has them now; null for one that it does not have, or that checkout does not know. */
 export interface PayingMethods {
   readonly standard: PaymentMethod | null;
   readonly backup: PaymentMethod | null;
@@ -23,16 +23,22 @@ export async function methodsOf(
   return { standard, backup };
 }
 
-/** The cards of these methods; undefined when one of them is no longer there: the other one does not pay its part. */
-export function cardsOfMethods(ids: CardIds, { standard, backup }: PayingMethods): Cards | undefined {
-  const isGone = (method: PaymentMethod | null, id: string | null) => method === null && id !== null;
-  if (isGone(standard, ids.defaultPaymentMethodId) || isGone(backup, ids.backupPaymentMethodId)) return undefined;
-  return { standard: standard && cardOfMethod(standard), backup: backup && cardOfMethod(backup) };
+/** Whose cards pay: one that has become another customer's is gone. */
+export type Payer = CardIds & Pick<Subscription, 'customerId'>;
+
+/** The cards of these methods; undefined when checkout does not know one of them: the other one does not pay its part. */
+export function cardsOfMethods(of: Payer, { standard, backup }: PayingMethods): Cards | undefined {
+  const isUnknown = (method: PaymentMethod | null, id: string | null) => method === null && id !== null;
+  if (isUnknown(standard, of.defaultPaymentMethodId) || isUnknown(backup, of.backupPaymentMethodId)) return undefined;
+  return {
+    standard: standard && cardOfMethod(standard, of.customerId),
+    backup: backup && cardOfMethod(backup, of.customerId),
+  };
 }
 
-/** The cards of a subscription as checkout has them now; undefined when one of them is no longer there. */
-export async function cardsOf(context: Context, scope: Scope, ids: CardIds): Promise<Cards | undefined> {
-  return cardsOfMethods(ids, await methodsOf(context, scope, ids));
+/** The cards of a subscription as checkout has them now; undefined when checkout does not know one of them. */
+export async function cardsOf(context: Context, scope: Scope, of: Payer): Promise<Cards | undefined> {
+  return cardsOfMethods(of, await methodsOf(context, scope, of));
 }
 
 /** A payment method as checkout has it now; null without an id, or if it is no longer there. */
@@ -60,23 +66,23 @@ export async function customersThere(context: Context, scope: Scope, ids: readon
 export async function cardsOfSeveral(
   context: Context,
   scope: Scope,
-  owners: readonly CardIds[],
+  owners: readonly Payer[],
 ): Promise<(Cards | undefined)[]> {
   const ids = owners.flatMap(({ defaultPaymentMethodId: standard, backupPaymentMethodId: backup }) =>
     [standard, backup].filter((id) => id !== null),
   );
-  const known = new Map<string, Card>();
+  const known = new Map<string, PaymentMethod>();
   if (ids.length > 0) {
     const found = await context.checkout.batchGetPaymentMethods(
       { ids: [...new Set(ids)] },
       { caller: context.callerFor(scope) },
     );
-    for (const method of found.paymentMethods) known.set(method.paymentMethodId, cardOfMethod(method));
+    for (const method of found.paymentMethods) known.set(method.paymentMethodId, method);
   }
-  const cardOfId = (id: string | null) => (id === null ? null : known.get(id));
-  return owners.map(({ defaultPaymentMethodId, backupPaymentMethodId }) => {
-    const [standard, backup] = [cardOfId(defaultPaymentMethodId), cardOfId(backupPaymentMethodId)];
-    return standard === undefined || backup === undefined ? undefined : { standard, backup };
+  const methodOfId = (id: string | null) => (id === null ? null : (known.get(id) ?? null));
+  return owners.map((of) => {
+    const standard = methodOfId(of.defaultPaymentMethodId);
+    return cardsOfMethods(of, { standard, backup: methodOfId(of.backupPaymentMethodId) });
   });
 }
 
@@ -89,8 +95,10 @@ export async function emailOf(context: Context, scope: Scope, customerId: string
 }
 
 // A card of which nothing is known is treated as a health card (decisions 14.70).
-function cardOfMethod({ paymentMethodId, card }: PaymentMethod): Card {
-  return { id: paymentMethodId, healthCard: card?.hsaFsa !== false };
+function cardOfMethod({ paymentMethodId, card, ...method }: PaymentMethod, customerId: string): Card {
+  const isOfAnother = method.customerId !== undefined && method.customerId !== customerId;
+  const gone = method.notChargeable ?? (isOfAnother ? 'payment_method_not_found' : null);
+  return { id: paymentMethodId, healthCard: card?.hsaFsa !== false, gone };
 }
 
 /** What a call answers, or null if the record is not there. */

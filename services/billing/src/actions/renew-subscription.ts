@@ -31,7 +31,7 @@ export async function renewSubscription(
     isCustomerThere(context, scope, subscription.customerId),
     eligibilityAt(context, scope, subscription, subscription.currentPeriodEnd),
     isAsked ? 0 : findRenewalSpread(context.database, scope),
-    hasBackupAlone(subscription) ? cardsOf(context, scope, subscription) : undefined,
+    mayEndWithoutCard(subscription) ? cardsOf(context, scope, subscription) : undefined,
   ]);
   await context.failpoint('renewal.resolved');
   const renewed = await withTx(context.database, scope, async (tx) => {
@@ -68,7 +68,7 @@ export async function renewSubscription(
   return renewed;
 }
 
-// Whether it can pay is asked at the end of a trial alone: what it then cannot pay is not owed.
-function hasBackupAlone({ status, defaultPaymentMethodId, backupPaymentMethodId }: Subscription): boolean {
-  return status === 'trialing' && defaultPaymentMethodId === null && backupPaymentMethodId !== null;
+// Whether its cards are there is asked at the end of a trial alone: what no card can pay then is not owed.
+function mayEndWithoutCard({ status, missingPaymentMethod }: Subscription): boolean {
+  return status === 'trialing' && missingPaymentMethod !== null;
 }

@@ -8,6 +8,7 @@ import { newCharge } from '../domain/new-charge.ts';
 import { type Cards, nextCharge } from '../domain/payment-shares.ts';
 import { beginPeriod } from '../domain/renewal.ts';
 import type { Subscription } from '../domain/subscription.ts';
+import { endOfTrialWithoutCard } from '../domain/trial-without-card.ts';
 import { insertInvoiceCharges } from '../store/invoice-charges.ts';
 import { insertInvoiceLines } from '../store/invoice-lines.ts';
 import { insertInvoices } from '../store/invoices.ts';
@@ -40,7 +41,7 @@ export function isPlainRenewal(subscription: Subscription): boolean {
 /**
  * Does what `renewSubscription` does for plain subscriptions of one account, at most 16, in one transaction, and begins the charge of each invoice in it, too:
  * every statement and every call is for all of them. Those that must be renewed alone are left as they are and are missing in the answer: one that has changed
- * meanwhile or is being changed, whose customer was deleted, or that has prorations.
+ * meanwhile or is being changed, whose customer was deleted, whose trial ends without a card, or that has prorations.
  */
 export async function renewTogether(
   context: Context,
@@ -80,7 +81,7 @@ const lockTimeoutMs = 1_000;
 
 interface Facts {
   readonly subscription: Subscription;
-  /** Undefined when a card is no longer there. */
+  /** Undefined when checkout does not know one of them. */
   readonly cards: Cards | undefined;
   readonly eligibility: readonly Eligibility[];
 }
@@ -102,6 +103,7 @@ async function writeRenewals(
     const before = byId.get(subscription.id);
     if (before?.version !== subscription.version || withPending.has(before.id)) return [];
     const next = beginPeriod(before, { eligibility, pending: [], spreadMinutes }, at);
+    if (endOfTrialWithoutCard(before, next.invoice, cards) !== null) return [];
     const invoice = { ...next.invoice, pageUrl: context.pages.urlOfInvoice(scope, next.invoice.id) };
     return [{ before, cards, after: next.subscription, invoice, lines: next.lines }];
   });

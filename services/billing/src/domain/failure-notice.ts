@@ -37,6 +37,7 @@ export function failureReason({
 const reasons: ReadonlyMap<string, FailureReason> = new Map([
   ['authentication_required', 'authentication'],
   ['expired_card', 'expired_card'],
+  ['payment_method_from_another_processor', 'no_card'],
   ['payment_method_not_found', 'no_card'],
   ['payment_method_required', 'no_card'],
   ['backup_payment_method_required', 'no_second_card'],

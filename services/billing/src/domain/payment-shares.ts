@@ -1,10 +1,12 @@
 import { type Cents, cents, sumCents } from '@eligo/values';
 import type { Invoice, InvoiceCharge } from './invoice.ts';
 
-/** A card that can be charged. `healthCard` unless it is known to be none. */
+/** A card of a subscription. `healthCard` unless it is known to be none. */
 export interface Card {
   readonly id: string;
   readonly healthCard: boolean;
+  /** The code of why it can never be charged again, as when it was detached; null for one that can. */
+  readonly gone: string | null;
 }
 
 /** The cards of a subscription; null for one that it does not have. */
@@ -22,6 +24,14 @@ export type NextCharge =
       readonly paymentMethodId: string;
       readonly amountCents: Cents;
     }
+  /** A card that has to pay a part can never be charged again: nothing is charged. */
+  | {
+      readonly kind: 'gone';
+      readonly leg: InvoiceCharge['leg'];
+      readonly paymentMethodId: string;
+      readonly failureCode: string;
+      readonly declineCode: null;
+    }
   /** No card can pay what is left. */
   | { readonly kind: 'no_card'; readonly failureCode: 'payment_method_required' | 'backup_payment_method_required' };
 
@@ -32,27 +42,37 @@ export const minimumChargeCents = cents(50);
  * The next charge for what is left of an invoice, by the rules of a session on two cards (decisions 6): a health card pays the eligible part and the
  * other card the remainder; a part under 50 cents goes with the other card's; no ineligible line is ever charged to a health card. The health card goes
  * first. Nothing is charged to it unless there is a card for the remainder: a customer does not pay a part of what cannot be paid whole. Where it refused its part
- * and that is agreed, the other card pays all.
+ * and that is agreed, the other card pays all. A card that is gone keeps its part: the other one is charged only for what it would pay beside it.
  */
 export function nextCharge(invoice: Invoice, charges: readonly InvoiceCharge[], cards: Cards): NextCharge {
   const { leftCents, healthCents } = amountsLeft(invoice, charges);
   const given = [cards.standard, cards.backup].filter((card) => card !== null);
   const health = given.find((card) => card.healthCard);
   const other = given.find((card) => !card.healthCard);
-  const charge = (leg: InvoiceCharge['leg'], card: Card, amountCents: Cents): NextCharge => ({
-    kind: 'charge',
-    ...{ leg, paymentMethodId: card.id, amountCents },
-    backup: card.id !== cards.standard?.id,
-  });
+  const charge = (leg: InvoiceCharge['leg'], card: Card, amountCents: Cents): NextCharge => {
+    if (card.gone !== null) return gone(leg, card, card.gone);
+    return {
+      kind: 'charge',
+      ...{ leg, paymentMethodId: card.id, amountCents },
+      backup: card.id !== cards.standard?.id,
+    };
+  };
   const takesHealth = healthCents > 0 && !invoice.healthRefused;
   if (health !== undefined && takesHealth && (healthCents === leftCents || other !== undefined)) {
-    return charge('health', health, healthCents);
+    const next = charge('health', health, healthCents);
+    const isPart = healthCents < leftCents && other !== undefined;
+    if (!isPart || other.gone === null || next.kind === 'gone') return next;
+    return gone('other', other, 'backup_payment_method_required');
   }
   if (other !== undefined) return charge('other', other, leftCents);
   return {
     kind: 'no_card',
     failureCode: given.length === 0 ? 'payment_method_required' : 'backup_payment_method_required',
   };
+}
+
+function gone(leg: InvoiceCharge['leg'], { id }: Card, failureCode: string): NextCharge {
+  return { kind: 'gone', leg, paymentMethodId: id, failureCode, declineCode: null };
 }
 
 /** What is left of an invoice, and what of it a health card may pay. */

@@ -38,7 +38,7 @@ export type AtPeriodEnd =
   | { readonly kind: 'ends' | 'pauses' }
   | { readonly kind: 'no_card'; readonly cents: Cents };
 
-/** The cards of a subscription, undefined if one of them is no longer there, and their last digits. */
+/** The cards of a subscription, undefined if checkout does not know one of them, and the last digits of those that are there. */
 export interface NamedCards {
   readonly cards: Cards | undefined;
   readonly last4: readonly string[];
