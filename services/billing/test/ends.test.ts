@@ -265,3 +265,64 @@ describe('what is pending of a subscription that ends with its period [D14.335]'
     expect(await invoicesOf(id)).toHaveLength(1);
   });
 });
+
+describe('a renewal that is made up after the end that was set [D14.335]', () => {
+  const { runAt, read, invoicesOf, update } = callsOn(
+    () => on,
+    () => scope,
+  );
+  const late = '2026-06-02T00:00:00.000Z';
+  /** Ends on May 20; nothing is done for it before June 2. */
+  const overdue = async (parts: Parameters<typeof sell>[2] = {}) => {
+    const sold = await sell(on, scope, parts);
+    await update(sold.subscriptionId, { cancelAt: new Date('2026-05-20T00:00:00.000Z') });
+    return sold;
+  };
+  const seen = async (id: string) => {
+    const { subscription, invoice } = await read(id);
+    return [subscription.status, invoice.status, invoice.amountPaidCents, on.peers.takenOf(invoice.id)];
+  };
+  const crashing = (): Context => ({
+    ...on.context,
+    failpoint: async (name) => {
+      if (name === 'renewal.invoiced') throw new Error('The process died');
+    },
+  });
+
+  it.each<[string, () => Context, number]>([
+    ['the process dies, alone', crashing, 0],
+    ['checkout does not answer, alone', contextWithoutCards, 0],
+    ['checkout does not answer, beside others', contextWithoutCards, 2],
+  ])('charges its period, though between its invoice and its charge %s', async (_how, failing, others) => {
+    // What is begun together with a charge is asked for anyway: that of a backup card is begun alone.
+    const parts = others > 0 ? { card: null, backup: on.peers.card(false) } : {};
+    const { subscriptionId: id } = await overdue(parts);
+    for (let other = 0; other < others; other++) await sell(on, scope);
+    on.at(late);
+    await runDueSubscriptions(failing());
+    expect(await seen(id)).toEqual(['active', 'open', 0, 0]);
+    await runAt('2026-06-02T00:02:00.000Z');
+    expect(await seen(id)).toEqual(['canceled', 'paid', 3_000, 3_000]);
+    expect((await read(id)).subscription.canceledAt).toEqual(new Date('2026-05-20T00:00:00.000Z'));
+    expect(await invoicesOf(id)).toHaveLength(2);
+  });
+
+  it('charges its period, though what is renewed together fails after it', async () => {
+    const { subscriptionId: id } = await overdue({ card: null, backup: on.peers.card(false) });
+    for (let other = 0; other < 2; other++) await sell(on, scope);
+    on.at(late);
+    await runDueSubscriptions(crashing());
+    expect(await seen(id)).toEqual(['active', 'paid', 3_000, 3_000]);
+    await runAt('2026-06-02T00:02:00.000Z');
+    expect((await seen(id))[0]).toBe('canceled');
+  });
+
+  it('is tried once: a decline ends it', async () => {
+    const { subscriptionId: id, card } = await overdue();
+    on.peers.behave(card, 'insufficient_funds');
+    on.at(late);
+    await runDueSubscriptions(crashing());
+    await runAt('2026-06-02T00:02:00.000Z');
+    expect(await seen(id)).toEqual(['canceled', 'uncollectible', 0, 0]);
+  });
+});

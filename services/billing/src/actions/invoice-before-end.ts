@@ -1,7 +1,7 @@
 import { type Scope, withTx } from '@eligo/postgres';
 import type { Context } from '../context.ts';
 import { endsWithPeriod } from '../domain/due-step.ts';
-import { lastInvoice, owesLastInvoice } from '../domain/last-invoice.ts';
+import { lastInvoice, owesLastInvoice, owesLateRenewal } from '../domain/last-invoice.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { findInvoice } from '../store/invoices.ts';
 import { pendingProrations } from '../store/prorations.ts';
@@ -12,7 +12,7 @@ import { writeInvoice } from './write-invoice.ts';
 
 /**
  * Invoices what is pending of a subscription that is to end with its period now, once: its charges are for time that has passed. An end within a period invoices nothing:
- * they would be for time after it. `owes` if that invoice is to be charged before the end, also one that a crash has left. `changed` if the subscription changed meanwhile.
+ * they would be for time after it. `owes` if that invoice is to be charged before the end, or that of a renewal which was made up late, also one that a crash has left. `changed` if the subscription changed meanwhile.
  */
 export async function invoiceBeforeEnd(
   context: Context,
@@ -21,11 +21,12 @@ export async function invoiceBeforeEnd(
   at: Date,
 ): Promise<'owes' | 'nothing' | 'changed'> {
   const { id, version, status, paymentAt, latestInvoiceId } = subscription;
-  if (status !== 'active' || !endsWithPeriod(subscription)) return 'nothing';
+  if (status !== 'active') return 'nothing';
   if (paymentAt !== null) {
     const latest = await findInvoice(context.database, scope, latestInvoiceId ?? '');
-    return owesLastInvoice(subscription, latest) ? 'owes' : 'nothing';
+    return owesLastInvoice(subscription, latest) || owesLateRenewal(subscription, latest) ? 'owes' : 'nothing';
   }
+  if (!endsWithPeriod(subscription)) return 'nothing';
   // Most have nothing to invoice, and need no transaction.
   const pending = await pendingProrations(context.database, scope, id);
   if (lastInvoice(subscription, pending, at) === undefined) return 'nothing';

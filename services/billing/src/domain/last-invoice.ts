@@ -1,4 +1,4 @@
-import { endsWithPeriod } from './due-step.ts';
+import { endsAt, endsWithPeriod } from './due-step.ts';
 import type { Invoice } from './invoice.ts';
 import { type InvoicedSubscription, invoiceSubscription } from './invoiced-subscription.ts';
 import { minimumChargeCents } from './payment-shares.ts';
@@ -35,4 +35,17 @@ export function owesLastInvoice(
 ): boolean {
   if (latest === undefined || latest.status !== 'open' || latest.billingReason !== 'subscription_update') return false;
   return endsWithPeriod(subscription) && latest.createdAt >= subscription.currentPeriodEnd;
+}
+
+/**
+ * Whether the latest invoice of a subscription is that of a renewal which was made up after the end that was set, for a period that began before it, and no card was asked yet: it is
+ * charged at once, though the end is due.
+ */
+export function owesLateRenewal(
+  subscription: Subscription,
+  latest: Pick<Invoice, 'status' | 'billingReason' | 'attempts' | 'periodStart' | 'createdAt'> | undefined,
+): boolean {
+  const end = endsAt(subscription);
+  if (latest?.status !== 'open' || latest.billingReason !== 'subscription_cycle' || end === null) return false;
+  return latest.attempts === 0 && latest.periodStart < end && latest.createdAt >= end;
 }
