@@ -249,11 +249,90 @@ describe('a prorated refund on cancellation', () => {
     expect(await cancel(id, half)).toEqual(expected);
   });
 
-  it('is at most what the latest invoice was paid with [D14.186, D14.330]', async () => {
-    const { subscriptionId: id } = await tenAMonth();
+  const changed = async () => {
+    const sold = await tenAMonth();
     on.at(half);
-    await change(id, 2_000, 'always_invoice');
-    expect(await cancel(id, half)).toEqual([500]);
+    await change(sold.subscriptionId, 2_000, 'always_invoice');
+    const { invoice } = await read(sold.subscriptionId);
+    return { ...sold, id: sold.subscriptionId, invoice, intent: invoice.paymentIntentId ?? '' };
+  };
+
+  it('is of all that was paid for the period, newest invoice first, under an operation for each payment [D14.186, D14.330]', async () => {
+    const { id, sessionId, intent } = await changed();
+    expect(await cancel(id, half)).toEqual([500, 500]);
+    expect(await refundsOf(id)).toMatchObject([
+      { operationId: `cancel:${id}`, subject: { case: 'paymentIntentId', value: intent } },
+      { operationId: `cancel:${id}:2`, subject: { case: 'sessionId', value: sessionId } },
+    ]);
+  });
+
+  it('of a year gives back the year after an item that was added and invoiced a month later [D14.330]', async () => {
+    const item = { unitAmountCents: 120_000, quantity: 1, interval: 'year' };
+    const { subscriptionId: id, priceIds } = await sell(on, scope, { items: [item], receivedCents: 120_000 });
+    on.at('2026-05-01T00:00:00.000Z');
+    const more = on.peers.price({ unitAmountCents: 5_000, recurring: { interval: 'year' } });
+    const items = [
+      { priceId: priceIds[0] ?? '', quantity: null },
+      { priceId: more, quantity: 1 },
+    ];
+    await update(id, { items, prorationBehavior: 'always_invoice' });
+    const { invoice } = await read(id);
+    expect(invoice).toMatchObject({ status: 'paid', billingReason: 'subscription_update' });
+    const refunds = await cancel(id, '2026-05-02T00:00:00.000Z');
+    // 334 of 365 days of 1,250.00; the added item was paid for as much as a day longer.
+    expect(refunds).toEqual([invoice.amountPaidCents, 114_383 - invoice.amountPaidCents]);
+  });
+
+  it('takes no more from a payment than is left of it [D14.330]', async () => {
+    const { id, intent } = await changed();
+    on.peers.refunded.set(intent, 400);
+    // 15.00 were paid and 11.00 are kept: of the unused 10.00, 7.33.
+    expect(await cancel(id, half)).toEqual([100, 633]);
+  });
+
+  it.each<['full' | 'custom', number | null, number[]]>([
+    ['full', null, [500, 1_000]],
+    ['custom', 1_500, [500, 1_000]],
+    ['custom', 300, [300]],
+  ])('%s of %s is of all that was paid for the period, too [SUB-6, D14.330]', async (refund, amount, expected) => {
+    const { id } = await changed();
+    const refundAmountCents = amount === null ? null : cents(amount);
+    await cancelSubscription(on.context, scope, id, { atPeriodEnd: false, refund, refundAmountCents });
+    expect((await refundsOf(id)).map(({ amountCents }) => amountCents)).toEqual(expected);
+  });
+
+  it.each(['full', 'prorated'] as const)(
+    '%s is nothing while the latest invoice is not paid [D14.330]',
+    async (refund) => {
+      const { subscriptionId: id, card } = await tenAMonth();
+      on.peers.behave(card, 'insufficient_funds');
+      on.at(half);
+      await change(id, 2_000, 'always_invoice');
+      expect((await read(id)).subscription.status).toBe('past_due');
+      await cancelSubscription(on.context, scope, id, { atPeriodEnd: false, refund, refundAmountCents: null });
+      expect(await refundsOf(id)).toEqual([]);
+    },
+  );
+
+  it('splits what comes from an invoice between the two cards that paid it [D14.3, D14.330]', async () => {
+    const items = [
+      { unitAmountCents: 1_000, quantity: 1 },
+      { unitAmountCents: 3_000, quantity: 1, eligibility: 'not_eligible' },
+    ];
+    const { subscriptionId: id } = await sell(on, scope, { backup: on.peers.card(false), items });
+    await runAt('2026-05-01T00:00:00.000Z');
+    const charges = await loadInvoiceCharges(on.database, scope, (await read(id)).invoice.id);
+    const { subscription } = await read(id);
+    on.at('2026-05-16T12:00:00.000Z');
+    const kept = subscription.items.map((item) => ({ priceId: item.priceId, quantity: null }));
+    const more = { priceId: on.peers.price({ unitAmountCents: 1_000 }), quantity: 1 };
+    await update(id, { items: [...kept, more], prorationBehavior: 'always_invoice' });
+    expect(await cancel(id, '2026-05-16T12:00:00.000Z')).toEqual([500, 500, 1_500]);
+    const [health, other] = charges.map(({ paymentIntentId }) => paymentIntentId);
+    expect((await refundsOf(id)).slice(1)).toMatchObject([
+      { subject: { value: health } },
+      { subject: { value: other } },
+    ]);
   });
 
   it('of a custom amount of more than what is left is refused, and the subscription goes on [SUB-6, D14.330]', async () => {

@@ -20,7 +20,7 @@ export async function readTakenBack(
   const caller = callerFor(scope);
   const sessionIds = invoices.flatMap(({ checkoutSessionId }) => checkoutSessionId ?? []);
   const own = invoices.filter(({ checkoutSessionId }) => checkoutSessionId === null).map(({ id }) => id);
-  const intentIds = await intentsOfInvoices(database, scope, own);
+  const intentIds = (await intentsOfInvoices(database, scope, own)).map(({ intentId }) => intentId);
   const takenBack = new Map<string, Cents>();
   await eachAtOnce(sessionIds, { atOnce }, async (id) => {
     takenBack.set(id, centsOf(await checkout.getSession({ id }, { caller })));

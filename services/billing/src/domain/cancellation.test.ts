@@ -1,6 +1,12 @@
 import { cents, newId } from '@eligo/values';
 import { describe, expect, it } from 'vitest';
-import { type Cancellation, decideCancellation, type Refundable } from './cancellation.ts';
+import {
+  type Cancellation,
+  decideCancellation,
+  type LeftOfInvoice,
+  newestFirst,
+  type Refundable,
+} from './cancellation.ts';
 import type { Invoice } from './invoice.ts';
 import { nothingTakenBack } from './kept-share.ts';
 import { newSubscription, type SoldSubscription } from './new-subscription.ts';
@@ -43,11 +49,14 @@ const sold: SoldSubscription = {
   metadata: {},
 };
 const { subscription, invoice } = newSubscription(sold);
-const untouched: Refundable = { takenBackCents: cents(0), kept: nothingTakenBack, pending: [] };
+/** The payment of an invoice of which this was taken back. */
+const left = ({ amountPaidCents, periodStart, periodEnd }: Invoice, takenBackCents = 0): LeftOfInvoice => ({
+  ...{ periodStart, periodEnd, leftCents: cents(Math.max(0, amountPaidCents - takenBackCents)) },
+});
+const untouched: Refundable = { payments: [left(invoice)], kept: nothingTakenBack, pending: [] };
 const cancel = (parts: Partial<Cancellation>, at = start, refundable: Partial<Refundable> = {}) =>
   decideCancellation(
     subscription,
-    invoice,
     { atPeriodEnd: false, refund: 'none', refundAmountCents: null, ...parts },
     { ...untouched, ...refundable },
     at,
@@ -93,8 +102,10 @@ describe('canceling a subscription', () => {
     });
   });
 
-  it('refunds all that the latest invoice was paid with [SUB-6]', () => {
+  it('refunds all that is left of what was paid for the period [SUB-6, D14.330]', () => {
     expect(cancel({ refund: 'full' }).refundCents).toBe(3_000);
+    const payments = [left({ ...invoice, amountPaidCents: cents(500) }), left(invoice, 1_000)];
+    expect(cancel({ refund: 'full' }, start, { payments }).refundCents).toBe(2_500);
   });
 
   it.each([
@@ -110,9 +121,13 @@ describe('canceling a subscription', () => {
   it('refunds the unused time of what the shop has kept, and at most what is left of the payment [D14.3]', () => {
     const refunded = (cancelled: Subscription, paid: Invoice, takenBack: number) => {
       const takenBackCents = cents(takenBack);
-      const refundable = { ...untouched, takenBackCents, kept: { paidCents: paid.amountPaidCents, takenBackCents } };
+      const refundable = {
+        ...untouched,
+        payments: [left(paid, takenBack)],
+        kept: { paidCents: paid.amountPaidCents, takenBackCents },
+      };
       const asked = { atPeriodEnd: false, refund: 'prorated', refundAmountCents: null } as const;
-      return decideCancellation(cancelled, paid, asked, refundable, half).refundCents;
+      return decideCancellation(cancelled, asked, refundable, half).refundCents;
     };
     expect(refunded(subscription, invoice, 2_000)).toBe(500);
     expect(refunded(subscription, invoice, 3_000)).toBe(0);
@@ -135,14 +150,14 @@ describe('canceling a subscription', () => {
   });
 
   it.each([
-    [3_001, 0, 'Send at most 3000. That is what remains of the amount paid on the latest invoice.'],
-    [1_001, 2_000, 'Send at most 1000. That is what remains of the amount paid on the latest invoice.'],
-    [1, 3_100, 'Nothing remains of the amount paid on the latest invoice. Leave refund out, or send none.'],
+    [3_001, 0, 'Send at most 3000. That is what remains of the amount paid for the present period.'],
+    [1_001, 2_000, 'Send at most 1000. That is what remains of the amount paid for the present period.'],
+    [1, 3_100, 'Nothing remains of the amount paid for the present period. Leave refund out, or send none.'],
   ])(
     'refuses a custom refund of %i of 30.00 of which %i are taken back, and says what can be sent [SUB-6, D14.330]',
     (amount, takenBack, msg) => {
       const custom = { refund: 'custom', refundAmountCents: cents(amount) } as const;
-      expect(() => cancel(custom, start, { takenBackCents: cents(takenBack) })).toThrow(
+      expect(() => cancel(custom, start, { payments: [left(invoice, takenBack)] })).toThrow(
         expect.objectContaining({
           violations: [expect.objectContaining({ type: 'refund_amount_exceeds_remaining', msg })],
         }),
@@ -152,7 +167,7 @@ describe('canceling a subscription', () => {
 
   it('refunds a custom amount of all that is left of the payment', () => {
     const custom = { refund: 'custom', refundAmountCents: cents(1_000) } as const;
-    expect(cancel(custom, start, { takenBackCents: cents(2_000) }).refundCents).toBe(1_000);
+    expect(cancel(custom, start, { payments: [left(invoice, 2_000)] }).refundCents).toBe(1_000);
   });
 
   it('refuses a refund together with an end that is still to come [D14.2]', () => {
@@ -161,10 +176,21 @@ describe('canceling a subscription', () => {
     );
   });
 
+  it('takes a refund from the newest payment first, and never more than is left of one [D14.330]', () => {
+    const of = (amount: number, ...lefts: number[]) =>
+      newestFirst(
+        cents(amount),
+        lefts.map((leftCents) => ({ leftCents: cents(leftCents) })),
+      );
+    expect(of(1_140, 50, 1_200)).toEqual([50, 1_090]);
+    expect(of(50, 0, 50, 1_200)).toEqual([0, 50, 0]);
+    expect(of(0, 50)).toEqual([0]);
+  });
+
   it('refuses one that has ended', () => {
     const ended = { ...subscription, status: 'canceled' as const };
     const now: Cancellation = { atPeriodEnd: false, refund: 'none', refundAmountCents: null };
-    expect(() => decideCancellation(ended, invoice, now, untouched, start)).toThrow(
+    expect(() => decideCancellation(ended, now, untouched, start)).toThrow(
       expect.objectContaining({ code: 'subscription_not_cancelable' }),
     );
   });

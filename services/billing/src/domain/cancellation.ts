@@ -2,7 +2,6 @@ import { Failure } from '@eligo/failures';
 import { type Cents, cents, periodAround, sumCents } from '@eligo/values';
 import { discountsAt, type StoredDiscount } from './discounts.ts';
 import { periodTotals } from './finalized-invoice.ts';
-import type { Invoice } from './invoice.ts';
 import { type KeptShare, keptOf } from './kept-share.ts';
 import { type Proration, unusedPart, type Waiting, waitingOf } from './proration.ts';
 import type { Subscription } from './subscription.ts';
@@ -17,16 +16,23 @@ export interface Cancellation {
   readonly refundAmountCents: Cents | null;
 }
 
-/** What a cancellation does: the subscription as it then is, and what is to be refunded of its latest paid invoice. */
+/** What a cancellation does: the subscription as it then is, and what is to be refunded of the payments of its present period. */
 export interface DecidedCancellation {
   readonly subscription: Subscription;
   readonly refundCents: Cents;
 }
 
+/** What is left of the payment of an invoice after refunds and disputes, and the time that it is for. */
+export interface LeftOfInvoice {
+  readonly leftCents: Cents;
+  readonly periodStart: Date;
+  readonly periodEnd: Date;
+}
+
 /** What a refund can come from. */
 export interface Refundable {
-  /** What was taken back of the payments of the latest invoice. Only `prorated` and `custom` ask for it. */
-  readonly takenBackCents: Cents;
+  /** The paid invoices of the present period, newest first. Empty where the latest invoice is not paid. */
+  readonly payments: readonly LeftOfInvoice[];
   /** What the shop has kept of the payments of the present period. Only `prorated` asks for it. */
   readonly kept: KeptShare;
   /** What no invoice carries yet. */
@@ -40,7 +46,6 @@ export interface Refundable {
  */
 export function decideCancellation(
   subscription: Subscription,
-  invoice: Invoice | undefined,
   cancellation: Cancellation,
   refundable: Refundable,
   at: Date,
@@ -59,7 +64,7 @@ export function decideCancellation(
     const ended = { status: 'canceled', canceledAt: at } as const;
     return { subscription: isOver ? { ...ending, ...ended } : ending, refundCents: cents(0) };
   }
-  const refundCents = refundOf(subscription, invoice, cancellation, refundable, at);
+  const refundCents = refundOf(subscription, cancellation, refundable, at);
   return { subscription: { ...subscription, status: 'canceled', canceledAt: at }, refundCents };
 }
 
@@ -71,22 +76,15 @@ export function endsWithPastPeriod(before: Subscription, after: Subscription, at
   return after.cancelAtPeriodEnd && !before.cancelAtPeriodEnd && before.currentPeriodEnd <= at;
 }
 
-function refundOf(
-  subscription: Subscription,
-  invoice: Invoice | undefined,
-  cancellation: Cancellation,
-  refundable: Refundable,
-  at: Date,
-): Cents {
-  const paidCents = invoice?.status === 'paid' ? invoice.amountPaidCents : cents(0);
-  const leftCents = cents(Math.max(0, paidCents - refundable.takenBackCents));
+function refundOf(subscription: Subscription, cancellation: Cancellation, refundable: Refundable, at: Date): Cents {
+  const left = sumCents(refundable.payments.map(({ leftCents }) => leftCents));
   switch (cancellation.refund) {
     case 'none':
       return cents(0);
     case 'full':
-      return paidCents;
+      return left;
     case 'prorated':
-      return invoice === undefined ? cents(0) : unusedOf(subscription, invoice, leftCents, refundable, at);
+      return unusedOf(subscription, refundable, left, at);
     case 'custom': {
       const amount = cancellation.refundAmountCents;
       if (amount === null || amount <= 0) {
@@ -96,13 +94,13 @@ function refundOf(
           'A custom refund requires a positive refund_amount.',
         );
       }
-      if (amount > leftCents) {
+      if (amount > left) {
         throw Failure.invalid(
           ['body', 'subscription', 'refund_amount'],
           'refund_amount_exceeds_remaining',
-          leftCents === 0
-            ? 'Nothing remains of the amount paid on the latest invoice. Leave refund out, or send none.'
-            : `Send at most ${leftCents}. That is what remains of the amount paid on the latest invoice.`,
+          left === 0
+            ? 'Nothing remains of the amount paid for the present period. Leave refund out, or send none.'
+            : `Send at most ${left}. That is what remains of the amount paid for the present period.`,
         );
       }
       return amount;
@@ -110,14 +108,15 @@ function refundOf(
   }
 }
 
-// The value of the unused time: of what the items were invoiced at in this period, as far as it was paid and the shop has kept it. At most what is left of the latest payment.
+// The value of the unused time: of what the items were invoiced at in this period, as far as it was paid and the shop has kept it. At most what is left of the payments.
 function unusedOf(
   subscription: Subscription,
-  invoice: Invoice,
+  { payments, kept, pending }: Refundable,
   leftCents: Cents,
-  { kept, pending }: Refundable,
   at: Date,
 ): Cents {
+  const oldest = payments.at(-1);
+  if (oldest === undefined) return cents(0);
   const { items, anchor, currentPeriodStart, currentPeriodEnd } = subscription;
   if (at >= currentPeriodEnd) return cents(0);
   // A period that a resumed subscription goes on with began before it was resumed.
@@ -131,7 +130,7 @@ function unusedOf(
   // A session that was paid in part does not say what was paid of an item.
   const isKnown = items.every(({ invoicedCents }) => invoicedCents !== null);
   const keptCents = cents(Math.min(leftCents, Math.max(0, kept.paidCents - kept.takenBackCents)));
-  const most = isKnown ? leftCents : unusedPart(keptCents, { period: periodOf(invoice), at });
+  const most = isKnown ? leftCents : unusedPart(keptCents, { period: periodOf(oldest), at });
   return cents(Math.min(unused, most));
 }
 
@@ -145,6 +144,16 @@ function keptOfItems(wholeCents: Cents, { chargedCents, creditedCents }: Waiting
   return cents(ownKept + Math.min(creditedCents, mostCents));
 }
 
-function periodOf({ periodStart, periodEnd }: Invoice) {
+function periodOf({ periodStart, periodEnd }: LeftOfInvoice) {
   return { start: periodStart, end: periodEnd };
+}
+
+/** What of a refund comes from each payment, newest first: the newest ones are given back whole. */
+export function newestFirst(refundCents: Cents, payments: readonly Pick<LeftOfInvoice, 'leftCents'>[]): Cents[] {
+  let restCents: number = refundCents;
+  return payments.map(({ leftCents }) => {
+    const amountCents = cents(Math.min(restCents, leftCents));
+    restCents -= amountCents;
+    return amountCents;
+  });
 }

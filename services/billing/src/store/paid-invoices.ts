@@ -10,6 +10,8 @@ export interface PaidInvoice {
   readonly amountPaidCents: Cents;
   /** Whether all of it was paid, so that its credits paid a part of it. */
   readonly isPaid: boolean;
+  readonly periodStart: Date;
+  readonly periodEnd: Date;
 }
 
 /** The invoices of the present period of a subscription. */
@@ -39,6 +41,8 @@ export async function invoicesOfPeriod(
         checkoutSessionId: row.checkout_session_id,
         amountPaidCents: centsFromInt64(row.amount_paid_cents),
         isPaid: row.status === 'paid',
+        periodStart: row.period_start,
+        periodEnd: row.period_end,
       }))
       .filter((one) => one.amountPaidCents > 0 || (one.isPaid && one.checkoutSessionId === null)),
     firstId: ofPeriod.at(-1)?.id,
@@ -63,11 +67,24 @@ export async function earlierCreditsOf(
   return sumCents(rows.map(({ net_cents: net }) => centsFromInt64(net > 0n ? net : 0n)));
 }
 
+/** What an intent took for an invoice. */
+export interface PaymentOfInvoice {
+  readonly invoiceId: string;
+  readonly intentId: string;
+  readonly amountCents: Cents;
+}
+
 /** The payment intents that took money for these invoices. */
-export async function intentsOfInvoices(db: Db, scope: Scope, invoiceIds: readonly string[]): Promise<string[]> {
+export async function intentsOfInvoices(
+  db: Db,
+  scope: Scope,
+  invoiceIds: readonly string[],
+): Promise<PaymentOfInvoice[]> {
   if (invoiceIds.length === 0) return [];
   const rows = await db.rows(selectIntents, scope, [invoiceIds]);
-  return rows.flatMap(({ payment_intent_id: id }) => id ?? []);
+  return rows.flatMap(({ invoice_id: invoiceId, payment_intent_id: intentId, amount_cents: amount }) =>
+    intentId === null ? [] : [{ invoiceId, intentId, amountCents: centsFromInt64(amount) }],
+  );
 }
 
 // Of one period: each change that is charged at once makes one.
@@ -99,8 +116,8 @@ const selectEarlierCredits = scoped<{ net_cents: bigint }>(
    where carried.invoice_id = $4 or p.period_start < $5 or (p.period_start = $5 and p.period_end <> all($6::timestamptz[]))
    group by carried.invoice_id`,
 );
-const selectIntents = scoped<{ payment_intent_id: string | null }>(
+const selectIntents = scoped<{ invoice_id: string; payment_intent_id: string | null; amount_cents: bigint }>(
   'invoice_charges.intents',
-  `select payment_intent_id from invoice_charges
+  `select invoice_id, payment_intent_id, amount_cents from invoice_charges
    where account_id = $1 and test_mode = $2 and invoice_id = any($3::text[]) and status = 'succeeded'`,
 );
