@@ -109,6 +109,16 @@ describe('the days on which an account duns', () => {
     expect((await read(id)).subscription.paymentAt).toEqual(new Date(Date.parse(may) + 7 * 86_400_000));
   });
 
+  it('are all left after an outage, though another card is given before the late try [D14.91, D14.116]', async () => {
+    const { subscriptionId: id, customerId } = await pastDue();
+    on.at('2026-05-12T00:00:00.000Z');
+    await update(id, { defaultPaymentMethodId: on.peers.cardOf(customerId, true, 'insufficient_funds') });
+    // The try of the first day came ten days late: the other days are as far from it as they were.
+    const { subscription, invoice } = await read(id);
+    expect([subscription.status, invoice.attempts]).toEqual(['past_due', 2]);
+    expect(subscription.paymentAt).toEqual(new Date('2026-05-14T00:00:00.000Z'));
+  });
+
   it('are refused where they do not ascend from 1 to 60, or are more than ten [D14.91]', async () => {
     for (const days of [[], [5, 1, 3], [1, 1], [0, 1], [61], [1.5], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]]) {
       await expect(dun(days)).rejects.toMatchObject({ status: 422 });

@@ -38,7 +38,7 @@ export function changeSubscription(before: Subscription, asked: SubscriptionChan
     prorationBehavior: change.prorationBehavior ?? before.prorationBehavior,
     metadata: change.metadata ?? before.metadata,
     discounts: change.discounts === undefined ? before.discounts : begunDiscounts(change.discounts, at),
-    paymentAt: unpaidStatuses.has(before.status) && givesCard(change) ? at : before.paymentAt,
+    paymentAt: unpaidStatuses.has(before.status) && givesCard(change) ? dueBy(before.paymentAt, at) : before.paymentAt,
     ...(change.trialEnd === undefined ? {} : trialUntil(before, change.trialEnd, at)),
   };
 }
@@ -59,6 +59,11 @@ function whatChanges(before: Subscription, asked: SubscriptionChange): Subscript
 
 function givesCard({ defaultPaymentMethodId, backupPaymentMethodId }: SubscriptionChange): boolean {
   return typeof defaultPaymentMethodId === 'string' || typeof backupPaymentMethodId === 'string';
+}
+
+// A try that is late stays late: an outage takes no tries.
+function dueBy(paymentAt: Date | null, at: Date): Date {
+  return paymentAt !== null && paymentAt < at ? paymentAt : at;
 }
 
 const payerFields: ReadonlySet<string> = new Set(['defaultPaymentMethodId', 'backupPaymentMethodId', 'metadata']);
