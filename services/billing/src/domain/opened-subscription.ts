@@ -1,6 +1,6 @@
 import { Failure } from '@eligo/failures';
 import { type Cents, cents, firstPeriod, type Interval, newId, sumCents } from '@eligo/values';
-import { begunDiscounts, type StoredDiscount } from './discounts.ts';
+import { begunDiscounts, lastingDiscounts, type StoredDiscount } from './discounts.ts';
 import {
   type Eligibility,
   finalizedInvoice,
@@ -64,16 +64,15 @@ export function openSubscription(
   const trialDays = terms.trialDays ?? Math.max(0, ...terms.items.map(({ price }) => price.recurring?.trialDays ?? 0));
   const { trialEnd, end: periodEnd } = firstPeriod({ at, rhythm, trialEnd: terms.trialEnd, trialDays });
   const items = terms.items.map(({ price, quantity }) => newItem(price, quantity, at));
-  const wholePeriod = periodLines(
-    items,
-    terms.discounts,
-    terms.items.map(({ price }) => price.eligibility),
-  );
+  const decisions = terms.items.map(({ price }) => price.eligibility);
+  const wholePeriod = periodLines(items, terms.discounts, decisions);
   const lines = trialEnd === null ? wholePeriod : [];
   const period = { reason: 'subscription_create', periodStart: at, periodEnd, at } as const;
   const invoice = finalizedInvoice({ id, customerId: terms.customerId }, { lines, credits: [] }, period);
-  // Also of a trial: the card cannot pay it when the trial ends.
+  // Also of a trial: the card cannot pay it when the trial ends. A coupon for one invoice makes no later one smaller.
   refuseTooLarge(sumCents(wholePeriod.map(({ totalCents }) => totalCents)));
+  const laterPeriods = periodLines(items, lastingDiscounts(terms.discounts), decisions);
+  refuseTooLarge(sumCents(laterPeriods.map(({ totalCents }) => totalCents)));
   const status = trialEnd !== null ? 'trialing' : invoice.status === 'open' ? 'incomplete' : 'active';
   const subscription: Subscription = {
     id,
