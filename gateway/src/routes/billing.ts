@@ -59,7 +59,7 @@ export function billingBindings(peers: Peers, answers: Answers): Binding[] {
       return answers.one(request, 'invoice', await billing.payInvoice(message, moneyCall(request.call)));
     }),
     bind(invoices.void, async (request) =>
-      answers.one(request, 'invoice', await billing.voidInvoice({ id: request.id }, request.call)),
+      answers.one(request, 'invoice', await billing.voidInvoice({ id: request.id }, moneyCall(request.call))),
     ),
     bind(invoices.listForConsumer, async (request) => {
       const { query, call } = request;
