@@ -103,7 +103,11 @@ describe('the mail about a failed payment', () => {
     [
       'authentication_required',
       'Confirm your payment to Care & <b>Co',
-      ['Your bank asks you to confirm the payment of $30.00', 'To confirm the payment', 'by May 8, 2026'],
+      [
+        'Your bank asks you to confirm the payment of $30.00',
+        'To pay and confirm the payment with your bank',
+        'by May 8, 2026',
+      ],
     ],
     ['gone', 'Your payment to Care & <b>Co failed', ['There is no card to charge', 'by May 8, 2026']],
   ])('of a card with %s says why, what happens next, and where to pay [D14.191]', async (behavior, subject, texts) => {

@@ -8,13 +8,22 @@ import { addNotice } from '../store/notice-mails.ts';
 /** The job that mails notices. */
 export const mailNoticesJob = 'mail-notices';
 
-/** Has the customer mailed that the last attempt of an invoice failed, once for each attempt and once a day, beside one that asks to confirm the payment, if the account mails why it failed. */
-export async function addFailureNotice(tx: Tx, scope: Scope, invoice: Invoice, at: Date): Promise<void> {
+/**
+ * Has the customer mailed that the last attempt of an invoice failed, once for each attempt and once a day, beside one that asks to confirm the payment, if the account mails why it failed.
+ * `refusedForGood`: no card of the subscription is charged again unless the customer does something.
+ */
+export async function addFailureNotice(
+  tx: Tx,
+  scope: Scope,
+  invoice: Invoice,
+  refusedForGood: boolean,
+  at: Date,
+): Promise<void> {
   const { id: invoiceId, attempts: attempt, firstFailedAt, pageUrl } = invoice;
   // An invoice of an earlier release has no page that the mail could name.
   if (firstFailedAt === null || pageUrl === null) return;
   const failureDay = Math.max(0, Math.floor((at.getTime() - firstFailedAt.getTime()) / 86_400_000));
   const asksToConfirm = failureReason(invoice) === 'authentication';
-  const mail = { id: newId('notice_mail'), invoiceId, attempt, failureDay, at, asksToConfirm };
+  const mail = { id: newId('notice_mail'), invoiceId, attempt, failureDay, at, asksToConfirm, refusedForGood };
   if (await addNotice(tx, scope, mail)) wakeJobAfterCommit(tx, mailNoticesJob);
 }

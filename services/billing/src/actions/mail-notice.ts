@@ -38,14 +38,17 @@ export const noticeMail: MailKind = {
     const { invoice, subscription, pageUrl } = owed;
     const reason = failureReason(invoice);
     const settings = await findNoticeSettings(database, scope);
+    const next = afterFailure(subscription, invoice, await findDunning(database, scope));
     if (reason === 'authentication') {
       // Of a process of the release before: in test mode the customers of an account without a name are mailed nothing.
       if (settings === undefined && scope.testMode) return dropped('test_mode');
       if (settings === undefined && !notice.asksToConfirm) return dropped('turned_off');
       if ((await findAuthenticationNotices(database, scope)) !== 'on') return dropped('opted_out');
     } else if (settings === undefined) {
-      // One that asked to confirm a payment, which has failed for another reason since then.
-      return dropped(notice.asksToConfirm ? 'changed' : 'turned_off');
+      if (!notice.asksToConfirm) return dropped('turned_off');
+      // One that asked to confirm a payment, which has failed for another reason since then, or of a card in whose place there is another one.
+      if (next.kind !== 'deadline') return dropped('changed');
+      if ((await findAuthenticationNotices(database, scope)) !== 'on') return dropped('opted_out');
     }
     if (charges.some(({ status }) => status === 'pending') || isChargedNow(context, subscription)) {
       return { kind: 'postponed', code: 'payment_in_flight' };
@@ -56,7 +59,7 @@ export const noticeMail: MailKind = {
       merchantName: settings?.merchantName ?? (await nameOfShop(database, scope, subscription)) ?? null,
       ...{ pageUrl, testMode: scope.testMode, reason },
       dueCents: amountsLeft(invoice, charges).leftCents,
-      next: afterFailure(subscription, invoice, await findDunning(database, scope)),
+      next,
     };
     return { to, subject: failureNoticeSubject(content), html: failureNoticeHtml(content), attachments: [] };
   },

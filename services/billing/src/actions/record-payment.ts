@@ -269,7 +269,7 @@ export async function recordFailure(
   if (retryAt !== undefined) wakeWhenDue(tx, pastDue, at);
   if (pastDue.status !== before.status) await appendSubscriptionEvent(tx, scope, 'updated', pastDue, at);
   // Who pays on the page sees there that it failed.
-  if (!invoice.paysOnPage) await addFailureNotice(tx, scope, failed, at);
+  if (!invoice.paysOnPage) await addFailureNotice(tx, scope, failed, refusedForGood, at);
 }
 
 // Of one that expires.

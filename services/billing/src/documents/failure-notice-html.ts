@@ -31,7 +31,7 @@ const why: Readonly<Record<FailureReason, (payment: string) => string>> = {
 };
 
 const toDo: Readonly<Record<FailureReason, string>> = {
-  authentication: 'To confirm the payment, or to pay with another card, open this page:',
+  authentication: 'To pay and confirm the payment with your bank, open this page and enter your card, or another one:',
   expired_card: 'To pay now with another card, open this page:',
   no_card: 'To pay now with a card, open this page:',
   no_second_card: 'To pay now, open this page:',

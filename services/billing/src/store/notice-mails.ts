@@ -6,7 +6,8 @@ export const noticeMails = mailQueue('notice', 'invoice_id');
 
 /**
  * Adds the mail about a failed attempt, due now. Returns false, and adds nothing, if the account mails none, or for an attempt that had its mail, or a day that had one of its kind. One that asks to
- * confirm the payment to the bank is mailed in live mode also without notice settings, unless the account turned that off; another one only by an account with notice settings.
+ * confirm the payment to the bank, or that its card is not charged again, is mailed in live mode also without notice settings, unless the account turned that off; another one only by an account with notice
+ * settings.
  */
 export async function addNotice(
   tx: Tx,
@@ -17,15 +18,18 @@ export async function addNotice(
     readonly attempt: number;
     readonly failureDay: number;
     readonly asksToConfirm: boolean;
+    readonly refusedForGood: boolean;
     readonly at: Date;
   },
 ): Promise<boolean> {
-  const { id, invoiceId, attempt, failureDay, at, asksToConfirm } = mail;
-  return (await tx.execute(insert, scope, [id, invoiceId, attempt, failureDay, at, asksToConfirm])) === 1;
+  const { id, invoiceId, attempt, failureDay, at, asksToConfirm, refusedForGood } = mail;
+  const values = [id, invoiceId, attempt, failureDay, at, asksToConfirm, refusedForGood];
+  return (await tx.execute(insert, scope, values)) === 1;
 }
 
 /** What is known of a mail beside its queue. */
 export interface Notice {
+  /** Whether it is mailed without notice settings, too. */
   readonly asksToConfirm: boolean;
   /** Whether it waited for more than two days by the wall clock, longer than all tries take, such as for a mail server to be configured. */
   readonly isLate: boolean;
@@ -41,9 +45,10 @@ export async function findNotice(db: Db, scope: Scope, id: string): Promise<Noti
 const insert = scoped(
   'notice_mails.insert',
   `insert into notice_mails (account_id, test_mode, id, invoice_id, attempt, failure_day, status, next_try_at, created_at, asks_to_confirm)
-   select $1, $2, $3, $4, $5, $6, 'pending', now(), $7, $8
-    where (($8::boolean and not $2::boolean) or exists (select from notice_settings where account_id = $1 and test_mode = $2))
-      and not ($8::boolean and exists (select from authentication_notices where account_id = $1 and test_mode = $2 and not is_mailed))
+   select $1, $2, $3, $4, $5, $6, 'pending', now(), $7, $8::boolean or not named.yes
+     from (select exists (select from notice_settings where account_id = $1 and test_mode = $2) as yes) as named,
+       (select exists (select from authentication_notices where account_id = $1 and test_mode = $2 and not is_mailed) as yes) as opted_out
+    where (named.yes or (($8::boolean or $9::boolean) and not $2::boolean and not opted_out.yes)) and not ($8::boolean and opted_out.yes)
    on conflict do nothing`,
 );
 const select = scoped<{ asks_to_confirm: boolean; is_late: boolean; has_later: boolean }>(

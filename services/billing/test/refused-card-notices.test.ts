@@ -1,0 +1,116 @@
+import { openMailer } from '@eligo/mail';
+import { type SmtpServer, startSmtpServer } from '@eligo/mail/test-support';
+import type { Scope } from '@eligo/postgres';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { changeNotices } from '../src/actions/change-notices.ts';
+import { runDueSubscriptions } from '../src/jobs/run-due.ts';
+import { mailNotices } from '../src/jobs/send-mails.ts';
+import { findSubscription } from '../src/store/subscriptions.ts';
+import { type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
+import type { CardBehavior } from './peers.ts';
+
+let on: Fixture;
+let server: SmtpServer;
+let scope: Scope;
+
+beforeAll(async () => {
+  server = await startSmtpServer();
+  on = await openFixture({
+    mailer: openMailer({ smtpUrl: server.url, folder: undefined, from: 'Shop <shop@example.com>' }),
+  });
+});
+afterAll(async () => {
+  on.context.mailer.close();
+  await on.close();
+  await server.close();
+});
+beforeEach(() => {
+  scope = someScope();
+  server.mails.length = 0;
+});
+
+const charge = async (day: string) => {
+  on.at(`2026-05-${day}`);
+  while (await runDueSubscriptions(on.context));
+};
+const mail = async () => {
+  const job = mailNotices(on.context);
+  while ((await job.run(new AbortController().signal)) === true);
+};
+const notices = () =>
+  on.test.admin(
+    'select attempt, status, failure_code as code from billing.notice_mails where account_id = $1 order by attempt, id',
+    [scope.accountId],
+  );
+
+/** A subscription whose renewal fails on 1 May. */
+async function failing(behavior: CardBehavior) {
+  on.at(start);
+  const sold = await sell(on, scope, { card: on.peers.card(true, behavior) });
+  on.peers.emails.set(sold.customerId, 'ann@example.com');
+  const invoiceId = async () =>
+    (await findSubscription(on.database, scope, sold.subscriptionId))?.latestInvoiceId ?? '';
+  return { ...sold, invoiceId };
+}
+
+/** The text of the only mail. */
+function read(): { text: string } {
+  const text = (server.mails[0]?.data ?? '')
+    .replaceAll(/=\r?\n/g, '')
+    .replaceAll('=3D', '=')
+    .replaceAll(/\s+/g, ' ');
+  return { text };
+}
+
+describe('the mail about a card that is not charged again', () => {
+  it.each<[CardBehavior, string]>([
+    ['expired_card', 'Your card has expired.'],
+    ['stolen_card', 'Your bank declined the payment'],
+  ])(
+    'says in live mode without any setting that a card with %s is not charged again, unless the operator turned that off [D14.327]',
+    async (behavior, why) => {
+      scope = { ...someScope(), testMode: false };
+      const { invoiceId } = await failing(behavior);
+      await failing('insufficient_funds');
+      await charge('01');
+      for (let run = 0; run < 2; run++) await mail();
+      expect(server.mails).toHaveLength(1);
+      for (const part of [why, 'will not be charged again', 'by May 8, 2026', await invoiceId()]) {
+        expect(read().text).toContain(part);
+      }
+      for (const change of [{ mailsAuthentications: false }, { merchantName: null }]) {
+        scope = { ...someScope(), testMode: false };
+        await changeNotices(on.database, scope, change);
+        await failing(behavior);
+        await charge('01');
+        expect(await notices()).toEqual([]);
+      }
+      scope = someScope();
+      await failing(behavior);
+      await charge('01');
+      expect(await notices()).toEqual([]);
+    },
+  );
+
+  it('says that a card is not charged again where an account with a name turned off the mails that ask to confirm [D14.191, D14.327]', async () => {
+    scope = { ...someScope(), testMode: false };
+    await changeNotices(on.database, scope, { merchantName: 'Care', mailsAuthentications: false });
+    await failing('expired_card');
+    await charge('01');
+    await mail();
+    expect(read().text).toContain('Your card has expired.');
+  });
+
+  it('does not say that a card is not charged again once there is another one [D14.327]', async () => {
+    scope = { ...someScope(), testMode: false };
+    const { subscriptionId } = await failing('expired_card');
+    await charge('01');
+    const fresh = on.peers.card(true, 'insufficient_funds');
+    await on.test.admin('update billing.subscriptions set default_payment_method_id = $2 where id = $1', [
+      subscriptionId,
+      fresh,
+    ]);
+    await mail();
+    expect(await notices()).toEqual([{ attempt: 1, status: 'dropped', code: 'changed' }]);
+  });
+});
