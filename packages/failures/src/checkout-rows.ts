@@ -107,7 +107,7 @@ export function checkoutRows() {
     authentication_required: row(
       402,
       'The card needs authentication and cannot be charged off-session.',
-      'Use another card.',
+      'Have the customer authenticate the payment, or use another card.',
       'never',
     ),
   };

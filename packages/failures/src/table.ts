@@ -244,17 +244,21 @@ function billingRows() {
       'never',
     ),
     subscription_not_pausable: row(409, 'This subscription cannot be paused.', 'Pause an active subscription.'),
-    subscription_not_resumable: row(409, 'This subscription is not paused.', 'Resume a paused subscription.'),
+    subscription_not_resumable: row(
+      409,
+      'This subscription is not paused.',
+      'Resume a paused subscription whose customer is not deleted.',
+    ),
     subscription_not_updatable: row(
       409,
       'The status of this subscription does not allow this change.',
-      'Pay its open invoice first; create a new subscription if it has ended.',
+      'Read its status: pay an open invoice first, change a trial before it ends, and create a new subscription if it has ended.',
     ),
     invoice_already_paid: row(409, 'This invoice is paid.', 'Read the invoice; do not pay it again.', 'never'),
     invoice_not_payable: row(
       409,
       'This invoice cannot be paid.',
-      'Pay an invoice that is open or uncollectible.',
+      'Pay an invoice that is open, or one that is uncollectible, comes to at least 50 cents, and was not paid in part.',
       'never',
     ),
     invoice_payment_tries_exceeded: row(

@@ -310,7 +310,10 @@ export function awaitedCustomerTests(using: () => Creation): void {
       const { subscriptionId: id } = await make({ defaultPaymentMethodId: asking() });
       const { invoice } = await read(id);
       const refused = payInvoice(on.context, callOf(scope), invoice.id, undefined);
-      await expect(refused).rejects.toMatchObject({ code: 'authentication_required' });
+      await expect(refused).rejects.toMatchObject({
+        code: 'authentication_required',
+        detail: 'The bank waits for the customer to authenticate this payment.',
+      });
       // It is asked for again as if nobody had paid.
       const paymentAt = new Date('2026-04-01T00:05:00.000Z');
       expect((await read(id)).subscription).toMatchObject({ status: 'incomplete', paymentAt });

@@ -217,6 +217,34 @@ describe('what these calls refuse', () => {
     await expect(ask()).rejects.toMatchObject({ code });
   });
 
+  it.each<[string, () => Promise<unknown>, string]>([
+    ['a deleted customer', resumeWithoutCustomer, 'The customer of this subscription was deleted.'],
+    [
+      'a trial that is over',
+      async () => update((await sell(on, scope)).subscriptionId, { trialEnd: 'now' }),
+      'This subscription is not in a trial.',
+    ],
+    ['less than any card can be charged', payLittle, 'This invoice is below what a card can be charged.'],
+    [
+      'a part that is refunded',
+      payRefunded,
+      'A part of this invoice was paid before it was given up, and is refunded.',
+    ],
+  ])('says what is in the way: %s', async (_what, ask, detail) => {
+    await expect(ask()).rejects.toMatchObject({ detail });
+  });
+  async function payLittle() {
+    const { subscriptionId } = await sell(on, scope, { items: [{ unitAmountCents: 20 }], receivedCents: 40 });
+    await runAt(may);
+    return pay((await read(subscriptionId)).invoice.id);
+  }
+  async function payRefunded() {
+    const parts = { backup: on.peers.card(false, 'insufficient_funds'), items: [{}, { eligibility: 'not_eligible' }] };
+    const { subscriptionId } = await sell(on, scope, parts);
+    for (const day of ['01', '02', '04', '06', '08']) await runAt(`2026-05-${day}T00:00:00.000Z`);
+    return pay((await read(subscriptionId)).invoice.id);
+  }
+
   it('everything about an invoice whose charge is in flight, with lock_timeout [D14.118]', async () => {
     const { subscriptionId: id, card } = await sell(on, scope);
     for (const fault of ['lost_before', 'lost_before', 'lost_before'] as const) on.peers.failOn(card, fault);

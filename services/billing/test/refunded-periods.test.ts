@@ -203,7 +203,7 @@ it('refuses to prorate a period of a hundred invoices, and takes the items witho
   await update(id, { prorationBehavior: 'create_prorations' });
   await pause(on.context, callOf(scope), id);
   await expect(resume(on.context, callOf(scope), id, false)).rejects.toMatchObject({
-    ...{ status: 422, violations: [{ loc: ['body', 'billing_cycle_anchor'], type: 'value_error' }] },
+    ...{ status: 422, violations: [{ loc: ['body', 'subscription', 'billing_cycle_anchor'], type: 'value_error' }] },
   });
   expect(await resume(on.context, callOf(scope), id, true)).toMatchObject({ status: 'active' });
 });

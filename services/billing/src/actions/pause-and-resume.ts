@@ -34,7 +34,9 @@ export async function resume(context: Context, call: Call, id: string, keepsAnch
     eligibilityAt(context, scope, known, at),
     overlapsPaidPeriod(known, keepsAnchor, at) ? readKeptShare(context, scope, known, tooManyInvoices) : nothingKept,
   ]);
-  if (!isThere) throw new Failure('subscription_not_resumable');
+  if (!isThere) {
+    throw new Failure('subscription_not_resumable', { detail: 'The customer of this subscription was deleted.' });
+  }
   return changeUnderLock(context, call, id, async (tx, before, now) => {
     // Its items may be others than those whose eligibility was asked.
     if (before.version !== known.version) throw chargeInFlight();
@@ -47,6 +49,6 @@ export async function resume(context: Context, call: Call, id: string, keepsAnch
 }
 
 const tooManyInvoices = {
-  loc: ['body', 'billing_cycle_anchor'],
+  loc: ['body', 'subscription', 'billing_cycle_anchor'],
   text: 'This period has too many invoices. Send unchanged, or wait until it is over',
 };

@@ -43,7 +43,11 @@ export async function payInvoice(
   const known = await findSubscription(context.database, scope, subscriptionId);
   if (known?.latestInvoiceId === id) {
     const asked = await askAwaited(context, scope, known, paymentMethodId !== undefined);
-    if (asked === 'waits' && paymentMethodId === undefined) throw new Failure('authentication_required');
+    if (asked === 'waits' && paymentMethodId === undefined) {
+      throw new Failure('authentication_required', {
+        detail: 'The bank waits for the customer to authenticate this payment.',
+      });
+    }
     if (asked === 'waits' || asked === 'unknown') throw chargeInFlight();
     const settled = asked === 'over' ? await findInvoice(context.database, scope, id) : undefined;
     if (settled?.status === 'paid') return settled;
@@ -78,8 +82,14 @@ function refuseUnpayable({ status, amountPaidCents, totalCents }: Invoice, isBeg
   if (status === 'open') return;
   // Unless its payment goes on, what was paid of one that was given up has been refunded. No card can be charged for less than the minimum.
   const isRefunded = amountPaidCents > 0 && !isBegun;
-  if (status === 'uncollectible' && !isRefunded && totalCents >= minimumChargeCents) return;
-  throw new Failure('invoice_not_payable');
+  if (status !== 'uncollectible') throw new Failure('invoice_not_payable');
+  if (totalCents < minimumChargeCents) {
+    throw new Failure('invoice_not_payable', { detail: 'This invoice is below what a card can be charged.' });
+  }
+  if (isRefunded) {
+    const detail = 'A part of this invoice was paid before it was given up, and is refunded.';
+    throw new Failure('invoice_not_payable', { detail });
+  }
 }
 
 /** The cards that pay an invoice in place of the subscription's. */

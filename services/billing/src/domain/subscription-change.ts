@@ -73,7 +73,9 @@ function isOfPayerAlone(change: SubscriptionChange): boolean {
 }
 
 function trialUntil(before: Subscription, until: Date | 'now', at: Date): Partial<Subscription> {
-  if (before.status !== 'trialing') throw new Failure('subscription_not_updatable');
+  if (before.status !== 'trialing') {
+    throw new Failure('subscription_not_updatable', { detail: 'This subscription is not in a trial.' });
+  }
   if (until !== 'now' && until <= at) throw past('trial_end');
   // A period has a length, also of a trial that ends as it begins.
   const shortest = new Date(before.currentPeriodStart.getTime() + 1);
