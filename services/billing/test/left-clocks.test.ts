@@ -1,5 +1,6 @@
 import { type Scope, withTx } from '@eligo/postgres';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
 import { createTestClock, removeTestClock } from '../src/actions/test-clocks.ts';
 import type { Context } from '../src/context.ts';
 import { finishClocks } from '../src/jobs/finish-clocks.ts';
@@ -7,6 +8,7 @@ import { runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { findSubscription } from '../src/store/subscriptions.ts';
 import { findTestClock, moveTestClock } from '../src/store/test-clocks.ts';
 import { callOf, type Fixture, openFixture, paidPeriods, sell, someScope, start } from './fixture.ts';
+import { callsOn } from './subscription-calls.ts';
 
 let on: Fixture;
 
@@ -101,5 +103,41 @@ describe('the subscriptions of a test clock that is deleted years behind', () =>
       seen.push([(await findSubscription(on.database, scope, subscriptionId))?.status, invoices.length]);
     }
     expect(seen).toEqual([...Array.from({ length: 4 }, () => ['past_due', 2]), ['canceled', 2]]);
+  });
+});
+
+describe('a subscription whose test clock advances', () => {
+  const refusals: [string, (scope: Scope, id: string) => Promise<unknown>][] = [
+    ['a cancellation', (scope, id) => cancelSubscription(on.context, scope, id, now)],
+    ['an end with its period', (scope, id) => cancelSubscription(on.context, scope, id, { ...now, atPeriodEnd: true })],
+    [
+      'a change',
+      (scope, id) =>
+        callsOn(
+          () => on,
+          () => scope,
+        ).update(id, { metadata: { changed: 'yes' } }),
+    ],
+  ];
+  const now = { atPeriodEnd: false, refund: 'none', refundAmountCents: null } as const;
+
+  it.each(refusals)(
+    'takes %s only once it has been billed for what the clock has passed [D14.380]',
+    async (_what, ask) => {
+      const scope = someScope();
+      const testClockId = await leftBehind(scope);
+      const { subscriptionId: id } = await sell(on, scope, { testClockId });
+      await expect(ask(scope, id)).rejects.toMatchObject({ status: 503, code: 'lock_timeout', retryAfterSeconds: 1 });
+      await finishClocks(on.context, signal);
+      expect(await paidPeriods(on, id)).toEqual(['2026-04-01 3000', '2026-05-01 3000']);
+      await expect(ask(scope, id)).resolves.toBeDefined();
+    },
+  );
+
+  it.each(refusals)('takes %s where nothing of it is due by then [D14.380]', async (_what, ask) => {
+    const scope = someScope();
+    const testClockId = await leftBehind(scope);
+    const { subscriptionId: id } = await sell(on, scope, { testClockId, items: [{ interval: 'year' }] });
+    await expect(ask(scope, id)).resolves.toBeDefined();
   });
 });

@@ -15,7 +15,7 @@ import { findSubscription, lockSubscription, saveSubscription } from '../store/s
 import { timeOnClock } from '../store/test-clocks.ts';
 import { askAwaited, isAwaited } from './ask-awaited.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
-import { chargeInFlight, refuseWhileCharging } from './change-subscription.ts';
+import { chargeInFlight, refuseWhileAdvancing, refuseWhileCharging } from './change-subscription.ts';
 import { endSubscription } from './end-subscription.ts';
 import { readKeptShare } from './read-kept-share.ts';
 import { readTakenBack, type TakenBack } from './read-taken-back.ts';
@@ -44,6 +44,7 @@ export async function cancelSubscription(
   return withTx(context.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, id);
     if (before === undefined) throw new Failure('subscription_not_found');
+    await refuseWhileAdvancing(tx, scope, before);
     const at = await timeOnClock(tx, scope, context.clock, before.testClockId);
     // What was asked is of another payment or another period.
     if (asked.subscription !== undefined && asked.subscription.version !== before.version) throw chargeInFlight();

@@ -7,7 +7,7 @@ import { nextStep } from '../domain/due-step.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { findPendingCharge } from '../store/invoice-charges.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
-import { timeOnClock } from '../store/test-clocks.ts';
+import { findTestClock, timeOnClock } from '../store/test-clocks.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
 import { endSubscription } from './end-subscription.ts';
 import { holdUntil } from './hold-until.ts';
@@ -31,6 +31,7 @@ export async function changeUnderLock(
   const changed = await withTx(context.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, id);
     if (before === undefined) throw new Failure('subscription_not_found');
+    await refuseWhileAdvancing(tx, scope, before);
     const at = await timeOnClock(tx, scope, context.clock, before.testClockId);
     const after = await decide(tx, before, at);
     if (after instanceof Failure) return { refusal: after };
@@ -63,6 +64,18 @@ export async function changeUnderLock(
 export async function refuseWhileCharging(tx: Tx, scope: Scope, { latestInvoiceId }: Subscription): Promise<void> {
   if (latestInvoiceId === null) return;
   if ((await findPendingCharge(tx, scope, latestInvoiceId)) !== undefined) throw chargeInFlight();
+}
+
+/**
+ * Throws `lock_timeout` while the test clock of a subscription advances and something of the subscription is due before the clock's new time: a change would happen at
+ * that time, and what is due before it would come after.
+ */
+export async function refuseWhileAdvancing(tx: Tx, scope: Scope, subscription: Subscription): Promise<void> {
+  const { testClockId } = subscription;
+  const next = testClockId === null ? undefined : nextStep(subscription);
+  if (testClockId === null || next === undefined) return;
+  const clock = await findTestClock(tx, scope, testClockId);
+  if (clock?.status === 'advancing' && next.at <= clock.frozenTime) throw chargeInFlight();
 }
 
 /** The refusal while a charge or renewal is in flight: the same request again after a second. */
