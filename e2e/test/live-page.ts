@@ -1,13 +1,29 @@
 import { type Constellation, waitUntil } from '@eligo/testkit';
+import { stripeRelease } from '@eligo/web-checkout/document';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
+import Stripe from 'stripe';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type CheckoutTab, desktop, numbers, openCheckoutTab, phone } from '../src/browser/checkout-tab.ts';
+import {
+  type CheckoutTab,
+  desktop,
+  numbers,
+  openCheckoutTab,
+  phone,
+  stopLongTimers,
+} from '../src/browser/checkout-tab.ts';
 import { answerForStripe, type StripeCalls } from '../src/browser/stripe-at-the-network.ts';
+import { knownRelease } from '../src/browser/stripe-release.ts';
 import { type Json, record, text } from '../src/records.ts';
 import { runCli } from '../src/run-cli.ts';
 import { make, newCustomer, openShop, type Shop } from '../src/shop.ts';
 
 const key = 'pk_live_0123456789abcdefABCDEF';
+
+const scriptThatRefuses = `globalThis.Stripe = () => ({
+  elements() {
+    throw new Error('Invalid value for elements(): paymentMethodTypes is not an accepted parameter');
+  },
+})`;
 
 /** The checkout page in live mode, with Stripe's card fields; Stripe.js is replaced at the network, and the processor is the sandbox. */
 export function livePageTests(stack: () => { eligo: Constellation; browser: Browser; shopUrl: string }): void {
@@ -68,8 +84,18 @@ export function livePageTests(stack: () => { eligo: Constellation; browser: Brow
       expect(calls.find(([name]) => name === 'Stripe')).toEqual(['Stripe', key, { stripeAccount: expect.any(String) }]);
       const shown = calls.flatMap(([name, options]) => (name === 'elements' ? [options] : []));
       expect(shown).toEqual([
-        expect.objectContaining({ mode: 'payment', amount: 4_999, currency: 'usd', paymentMethodTypes: ['card'] }),
-        expect.objectContaining({ mode: 'payment', amount: 5_000, currency: 'usd', paymentMethodTypes: ['card'] }),
+        expect.objectContaining({
+          mode: 'payment',
+          amount: 4_999,
+          currency: 'usd',
+          allowedPaymentMethodTypes: ['card'],
+        }),
+        expect.objectContaining({
+          mode: 'payment',
+          amount: 5_000,
+          currency: 'usd',
+          allowedPaymentMethodTypes: ['card'],
+        }),
       ]);
       const updates = calls.flatMap(([name, options]) => (name === 'update' ? [options] : []));
       expect(updates.slice(-4)).toEqual(['es', 'es', 'en', 'en'].map((locale) => ({ locale })));
@@ -160,6 +186,64 @@ export function livePageTests(stack: () => { eligo: Constellation; browser: Brow
       await tab.page.reload();
       await tab.says('Card payments are not set up for this shop');
       await tab.inspect('live-phone');
+      await tab.close();
+    });
+
+    it.each([
+      ['session', 'phone', {}],
+      ['set-up', 'desktop', { mode: 'setup' }],
+    ])(
+      'says at once that a %s cannot be paid where Stripe.js refuses what the page asks of it [D14.372]',
+      async (what, device, fields) => {
+        const given = what === 'session' ? fields : { ...fields, customer: await newCustomer(live()), line_items: [] };
+        const { url } = await newSession(given);
+        const tab = await openCheckoutTab(
+          stack().browser,
+          url,
+          device === 'phone' ? phone : desktop,
+          async (context) => {
+            await answerForStripe(context, stack().eligo);
+            // A release that no longer takes what the page gives.
+            await context.route('https://js.stripe.com/*/stripe.js', (route) =>
+              route.fulfill({ contentType: 'text/javascript', body: scriptThatRefuses }),
+            );
+            await context.addInitScript(stopLongTimers);
+          },
+        );
+        await tab.says('Cards cannot be taken here just now. Contact the shop.');
+        expect(await tab.page.getByText('Check your connection').count()).toBe(0);
+        await tab.pay();
+        await tab.page.locator('form > [role=alert]').getByText('Cards cannot be taken here just now').waitFor();
+        await tab.inspect(`live-fields-broken-${what === 'session' ? 'phone' : 'desktop'}`);
+        // The browser's console says why.
+        await expect(tab.close()).rejects.toThrow('paymentMethodTypes is not an accepted parameter');
+      },
+    );
+
+    it('loads the release of Stripe.js that the tests and the processor know [D14.372]', () => {
+      expect(stripeRelease).toBe(knownRelease);
+      expect(stripeRelease).toBe(Stripe.MAJOR_API_VERSION);
+    });
+
+    it('refuses in its stand-in for Stripe.js what the release does not take [D14.372]', async () => {
+      const { url } = await newSession();
+      const tab = await open(url);
+      await tab.card('health').getByLabel('Card number').waitFor();
+      const tryOut = (call: string) =>
+        tab.page.evaluate<string>(`Promise.resolve().then(() => { ${call} }).then(() => 'taken', String)`);
+      const elements = (options: string) =>
+        `Stripe('${key}', {}).elements({ mode: 'payment', amount: 100, currency: 'usd', ${options} })`;
+      expect(await tryOut(elements("paymentMethodTypes: ['card']"))).toContain('paymentMethodTypes is not an accepted');
+      expect(await tryOut(elements("payment_method_types: ['card']"))).toContain('is not an accepted parameter');
+      expect(await tryOut(elements('amount: 0'))).toContain('amount should not be 0');
+      expect(await tryOut(elements("appearance: { theme: 'dark' }"))).toContain('theme should not be "dark"');
+      expect(await tryOut(`${elements('')}.update({ paymentMethodTypes: ['card'] })`)).toContain('not an accepted');
+      expect(await tryOut(`${elements('')}.create('card', {})`)).toContain('A valid Element name');
+      expect(await tryOut(`${elements('')}.create('payment', { wallets: { link: 'no' } })`)).toContain('should not be');
+      expect(await tryOut(`return Stripe('${key}', {}).handleNextAction({ client_secret: 'x' })`)).toContain(
+        'not an accepted',
+      );
+      expect(await tryOut(elements("allowedPaymentMethodTypes: ['card']"))).toBe('taken');
       await tab.close();
     });
 

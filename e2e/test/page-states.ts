@@ -80,6 +80,7 @@ const states: Readonly<Record<string, readonly string[]>> = {
   'pay-form: cards cannot be taken': ['no-card-fields-phone'],
   'card fields: loading': ['fields-loading-phone'],
   'card fields: failed': ['live-fields-phone'],
+  'card fields: broken': ['live-fields-broken-phone', 'live-fields-broken-desktop'],
   'card fields: what is wrong': ['wrong-number-phone'],
   'promo-code: refused, entered, removed': ['promo-refused-phone', 'promo-phone', 'promo-changed-desktop'],
   'cancel-order: asked': ['cancel-phone'],

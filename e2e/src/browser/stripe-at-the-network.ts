@@ -1,19 +1,24 @@
 import type { Constellation } from '@eligo/testkit';
 import type { BrowserContext, Route } from 'playwright-core';
+import { knownRelease, type Refuse, refuseBy, takenNames } from './stripe-release.ts';
 
 /** What the page said to Stripe.js, in order: the name of the call and its arguments. */
 export type StripeCalls = readonly (readonly [string, ...unknown[]])[];
 
 /**
  * Stands in for Stripe's servers in a browser: the script and the frames of js.stripe.com, the call by which a frame makes a confirmation token, which the
- * sandbox makes, and the call by which the bank's frame answers. Everything above the network is the page's own.
+ * sandbox makes, and the call by which the bank's frame answers. The script refuses what Stripe.js of its release does not take. Everything above the network
+ * is the page's own.
  */
 export async function answerForStripe(context: BrowserContext, eligo: Constellation): Promise<void> {
   await context.route('https://js.stripe.com/**', (route) => {
     const { pathname } = new URL(route.request().url());
-    if (pathname === '/endive/stripe.js') {
-      return route.fulfill({ contentType: 'text/javascript', body: `(${script.toString()})()` });
+    if (pathname === `/${knownRelease}/stripe.js`) {
+      const refuse = `(${refuseBy.toString()})(${JSON.stringify(takenNames)})`;
+      return route.fulfill({ contentType: 'text/javascript', body: `(${script.toString()})(${refuse})` });
     }
+    // Another release, or a script of which nobody knows what it takes.
+    if (pathname.endsWith('.js')) return route.abort();
     const body =
       pathname === '/challenge.html'
         ? `${bank}<script>(${bankScript.toString()})()</script>`
@@ -71,7 +76,7 @@ interface FrameAnswer {
 }
 
 // Runs in the page, in the place of Stripe.js.
-function script(): void {
+function script(refuse: Refuse): void {
   type Handler = (given?: object) => void;
   const world = globalThis as unknown as {
     stripeCalls: [string, ...unknown[]][];
@@ -94,9 +99,12 @@ function script(): void {
   world.stripeCalls = [];
   const note = (name: string, ...given: unknown[]) => world.stripeCalls.push([name, ...given]);
   world.Stripe = (key: string, options: { stripeAccount?: string }) => {
+    refuse('Stripe', options);
+    if (!/^pk_(live|test)_/.test(key)) throw new Error(`Invalid value for Stripe(): apiKey should not be ${key}`);
     note('Stripe', key, options);
     return {
       elements(settings: Settings) {
+        refuse('elements', settings);
         note('elements', settings);
         const element = world.document.createElement('iframe');
         element.title = 'Secure payment input frame';
@@ -115,18 +123,24 @@ function script(): void {
           }
         });
         return {
-          create: (...given: unknown[]) => {
-            note('create', ...given);
+          create: (type: string, given: unknown) => {
+            if (type !== 'payment') throw new Error(`A valid Element name must be provided, not ${type}`);
+            refuse('create', given);
+            note('create', type, given);
             return {
               on(event: string, handler: Handler) {
+                if (!['ready', 'loaderror', 'change'].includes(event)) throw new Error(`${event} is not an event`);
                 handlers[event] = handler;
               },
               mount: (place: { append(child: unknown): void }) => place.append(element),
-              update: () => undefined,
+              update: (change: unknown) => refuse('element.update', change),
               destroy: () => element.remove(),
             };
           },
-          update: (change: object) => note('update', change),
+          update: (change: object) => {
+            refuse('update', change);
+            note('update', change);
+          },
           submit: async () => (isEmpty ? { error: { type: 'validation_error' } } : {}),
           tokenize: () =>
             new Promise<FrameAnswer>((resolve) => {
@@ -136,12 +150,15 @@ function script(): void {
             }),
         };
       },
-      async createConfirmationToken({ elements }: { elements: { tokenize(): Promise<FrameAnswer> } }) {
-        const { token, error } = await elements.tokenize();
+      async createConfirmationToken(given: { elements: { tokenize(): Promise<FrameAnswer> } }) {
+        refuse('createConfirmationToken', given);
+        const { token, error } = await given.elements.tokenize();
         return token === undefined ? { error } : { confirmationToken: token };
       },
-      handleNextAction({ clientSecret }: { clientSecret: string }) {
+      async handleNextAction(given: { clientSecret: string }) {
+        refuse('handleNextAction', given);
         note('handleNextAction');
+        const { clientSecret } = given;
         const element = world.document.createElement('iframe');
         element.title = 'Stripe 3D Secure frame';
         element.src = `${origin}/challenge.html#${clientSecret}`;

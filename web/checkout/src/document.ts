@@ -1,4 +1,5 @@
 import type { SandboxFields } from '@eligo/contract';
+import type { ReleaseTrain } from '@stripe/stripe-js';
 import type { Slot } from './ways-to-pay.ts';
 
 // What the gateway writes into the document of a page, and the page's script takes from there. Both sides import this file.
@@ -13,8 +14,9 @@ export const framesId = 'frames';
 /** The gateway has answered a payment by then, and given it up where it has not begun. */
 export const answeredWithinMs = 9_200;
 
-/** The release of Stripe.js that belongs to the version of Stripe's API that Eligo speaks. */
-export const stripeScriptUrl = 'https://js.stripe.com/endive/stripe.js';
+/** The release of Stripe.js that the page is written for: that of the installed `@stripe/stripe-js`, whose types say what its calls take. */
+export const stripeRelease: ReleaseTrain = 'endive';
+export const stripeScriptUrl = `https://js.stripe.com/${stripeRelease}/stripe.js`;
 
 export type Language = 'en' | 'es';
 

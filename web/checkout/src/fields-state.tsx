@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Strings } from './strings.ts';
 
-/** Whether the fields of a card are there; they come from another origin. Fields that failed may still come. */
-export type FieldsState = 'loading' | 'ready' | 'failed';
+/** Whether the fields of a card are there; they come from another origin. Fields that failed may still come; fields that are broken do not. */
+export type FieldsState = 'loading' | 'ready' | 'failed' | 'broken';
 
 /** What is not there by then does not load: a slow phone has it within ten seconds. */
 export const loadWithinMs = 20_000;
@@ -25,7 +25,11 @@ export function FieldsNote({ state, strings }: { state: FieldsState; strings: St
   if (state === 'loading') return <p class="quiet">{strings.fieldsLoading}</p>;
   return (
     <p class="fault" role="alert">
-      {strings.fieldsFailed}
+      {textOf(state, strings)}
     </p>
   );
+}
+
+export function textOf(state: Exclude<FieldsState, 'ready'>, strings: Strings): string {
+  return { loading: strings.fieldsLoading, failed: strings.fieldsFailed, broken: strings.fieldsBroken }[state];
 }

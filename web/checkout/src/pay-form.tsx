@@ -3,7 +3,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type Address, type AddressField, AddressFields, addressOf, missingIn } from './address-fields.tsx';
 import { type CardFields, CardFrame } from './card-frame.tsx';
 import { type EmailFault, EmailField, emailFault } from './email-field.tsx';
-import type { FieldsState } from './fields-state.tsx';
+import { type FieldsState, textOf } from './fields-state.tsx';
 import { money } from './format.ts';
 import { isInvoicePage } from './page-api.ts';
 import type { Language, Strings } from './strings.ts';
@@ -162,7 +162,7 @@ export function PayForm(given: {
       {isHeldForLetter(view, way) && view.due_now > 0 && <p class="quiet">{strings.keepsCardForReview}</p>}
       {early > 0 && absentFields !== undefined && view.card_fields !== null && (
         <p class="fault" role="alert" key={early}>
-          {absentFields === 'loading' ? strings.fieldsLoading : strings.fieldsFailed}
+          {textOf(absentFields, strings)}
         </p>
       )}
       <button class="pay" type="submit" aria-disabled={isBusy || (view.card_fields === null && way !== 'none')}>

@@ -64,6 +64,7 @@ export const english = {
   addLater: 'You can leave this card empty now and add it in the next step.',
   fieldsLoading: 'Loading the card fields…',
   fieldsFailed: 'The card fields could not be loaded. Check your connection and reload this page.',
+  fieldsBroken: 'Cards cannot be taken here just now. Contact the shop.',
   cardRefused: 'This card cannot be used here. Use another card.',
   cardNotSent: 'The card could not be sent. Check your connection and try again.',
   cardsNotSetUp: 'Card payments are not set up for this shop yet. Contact the shop to pay.',

@@ -76,6 +76,7 @@ export const spanish: Strings = {
   addLater: 'Puedes dejar esta tarjeta vacía y agregarla en el siguiente paso.',
   fieldsLoading: 'Cargando los campos de la tarjeta…',
   fieldsFailed: 'No se pudieron cargar los campos de la tarjeta. Revisa tu conexión y vuelve a cargar esta página.',
+  fieldsBroken: 'En este momento no se pueden aceptar tarjetas aquí. Comunícate con la tienda.',
   cardRefused: 'Esta tarjeta no se puede usar aquí. Usa otra tarjeta.',
   cardNotSent: 'No se pudo enviar la tarjeta. Revisa tu conexión e inténtalo de nuevo.',
   cardsNotSetUp: 'Esta tienda todavía no acepta pagos con tarjeta. Comunícate con la tienda para pagar.',

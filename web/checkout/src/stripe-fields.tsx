@@ -1,10 +1,17 @@
 import type { StripeFields as Fields } from '@eligo/contract';
+import type {
+  Stripe,
+  StripeElements,
+  StripeElementsOptionsMode,
+  StripeError,
+  StripePaymentElement,
+} from '@stripe/stripe-js';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Refusal } from '../fields/protocol.ts';
 import type { CardFields } from './card-frame.tsx';
 import { FieldsNote, type FieldsState, useFieldsState } from './fields-state.tsx';
 import type { Language, Strings } from './strings.ts';
-import { loadStripe, type PaymentElement, type Stripe, type StripeElements, type StripeError } from './stripe-js.ts';
+import { loadStripe, StripeNotLoaded } from './stripe-js.ts';
 
 /**
  * Stripe's Payment Element for one card. What is typed stays with Stripe, and the page gets the identifier of a confirmation token, with which the server
@@ -33,7 +40,7 @@ export function StripeCard(given: {
   // An amount of zero makes other fields; another amount, or another language, does not.
   useEffect(() => {
     let isGone = false;
-    let element: PaymentElement | undefined;
+    let element: StripePaymentElement | undefined;
     let own: CardFields | undefined;
     setState('loading');
     const show = (stripe: Stripe) => {
@@ -48,13 +55,19 @@ export function StripeCard(given: {
       });
       own = cardFieldsOf(stripe, group, element, setRefused);
       element.on('ready', () => setState('ready'));
-      element.on('loaderror', () => setState('failed'));
+      element.on('loaderror', ({ error }) => setState(isRefusal(error) ? 'broken' : 'failed'));
       element.mount(place.current);
       onFields(own, true);
     };
-    loadStripe(key, account).then(show, () => {
-      if (!isGone) setState('failed');
-    });
+    loadStripe(key, account)
+      .then(show)
+      .catch((error: unknown) => {
+        if (isGone) return;
+        const isNotLoaded = error instanceof StripeNotLoaded;
+        setState(isNotLoaded ? 'failed' : 'broken');
+        // Tells whoever opens the browser's console what Stripe.js refuses.
+        if (!isNotLoaded) reportError(error);
+      });
     return () => {
       isGone = true;
       if (own !== undefined) onFields(own, false);
@@ -91,14 +104,13 @@ function optionsOf(given: {
   isOnSessionOnly: boolean;
   accentColor: string | null;
   language: Language;
-}): object {
+}): StripeElementsOptionsMode {
   const { amountCents, keepsCard, isOnSessionOnly, accentColor, language } = given;
   const isDark = matchMedia('(prefers-color-scheme: dark)').matches;
-  return {
-    ...(amountCents === 0 ? { mode: 'setup' } : { mode: 'payment', amount: amountCents }),
+  const options: Omit<StripeElementsOptionsMode, 'mode' | 'amount'> & { currency: string } = {
     currency: 'usd',
-    paymentMethodTypes: ['card'],
     // As the server creates the intent: a token that says otherwise is refused.
+    allowedPaymentMethodTypes: ['card'],
     ...(keepsCard ? { setupFutureUsage: isOnSessionOnly ? 'on_session' : 'off_session' } : {}),
     locale: language,
     appearance: {
@@ -106,12 +118,13 @@ function optionsOf(given: {
       ...(accentColor === null ? {} : { variables: { colorPrimary: accentColor } }),
     },
   };
+  return amountCents === 0 ? { ...options, mode: 'setup' } : { ...options, mode: 'payment', amount: amountCents };
 }
 
 function cardFieldsOf(
   stripe: Stripe,
   elements: StripeElements,
-  element: PaymentElement,
+  element: StripePaymentElement,
   onRefused: (reason: Refusal | undefined) => void,
 ): CardFields {
   let empty = true;
@@ -143,6 +156,11 @@ function cardFieldsOf(
       return { id: made };
     },
   };
+}
+
+// What the page asked for, or the account's key, is refused: another try does not help.
+function isRefusal({ type }: StripeError): boolean {
+  return type === 'invalid_request_error' || type === 'authentication_error';
 }
 
 function reasonOf(error: StripeError | undefined): Refusal {

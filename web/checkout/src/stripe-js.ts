@@ -1,38 +1,9 @@
+import type { Stripe, StripeConstructor } from '@stripe/stripe-js';
 import { stripeScriptUrl } from './document.ts';
 import { loadWithinMs } from './fields-state.tsx';
 
-// What the page uses of Stripe.js, under Stripe's names. The script comes from Stripe and is never bundled.
-
-export interface StripeError {
-  readonly type: string;
-  readonly code?: string;
-}
-
-export interface PaymentElement {
-  mount(place: HTMLElement): void;
-  update(options: { readonly readOnly: boolean }): void;
-  on(event: 'ready' | 'loaderror', handler: () => void): void;
-  on(event: 'change', handler: (change: { readonly empty: boolean }) => void): void;
-  destroy(): void;
-}
-
-export interface StripeElements {
-  create(type: 'payment', options: object): PaymentElement;
-  submit(): Promise<{ readonly error?: StripeError }>;
-  update(options: { readonly amount: number } | { readonly locale: string }): void;
-}
-
-export interface Stripe {
-  elements(options: object): StripeElements;
-  createConfirmationToken(options: {
-    readonly elements: StripeElements;
-    readonly params: object;
-  }): Promise<{ readonly error?: StripeError; readonly confirmationToken?: { readonly id: string } }>;
-  /** Resolves once the bank's window is closed, however the shopper answered. */
-  handleNextAction(options: { readonly clientSecret: string }): Promise<{ readonly error?: StripeError }>;
-}
-
-type MakeStripe = (publishableKey: string, options: object) => Stripe;
+/** The script did not come, which a shopper's connection may explain. Everything else that fails is Stripe.js refusing what the page asks. */
+export class StripeNotLoaded extends Error {}
 
 const loaded = new Map<string, Promise<Stripe>>();
 
@@ -50,13 +21,13 @@ export function loadStripe(publishableKey: string, account: string | null): Prom
 /** The same for who cannot wait: a script that hangs says nothing at all. */
 export function loadStripeInTime(publishableKey: string, account: string | null): Promise<Stripe> {
   const isLate = new Promise<never>((_resolve, reject) => {
-    setTimeout(() => reject(new Error('Stripe.js did not load in time')), loadWithinMs);
+    setTimeout(() => reject(new StripeNotLoaded('Stripe.js did not load in time')), loadWithinMs);
   });
   return Promise.race([loadStripe(publishableKey, account), isLate]);
 }
 
-function loadScript(): Promise<MakeStripe> {
-  const made = () => (globalThis as { Stripe?: MakeStripe }).Stripe;
+function loadScript(): Promise<StripeConstructor> {
+  const made = () => (globalThis as { Stripe?: StripeConstructor }).Stripe;
   const present = made();
   if (present !== undefined) return Promise.resolve(present);
   return new Promise((resolve, reject) => {
@@ -64,12 +35,12 @@ function loadScript(): Promise<MakeStripe> {
     script.src = stripeScriptUrl;
     script.addEventListener('load', () => {
       const make = made();
-      if (make === undefined) reject(new Error('Stripe.js is not there'));
+      if (make === undefined) reject(new StripeNotLoaded('Stripe.js is not there'));
       else resolve(make);
     });
     script.addEventListener('error', () => {
       script.remove();
-      reject(new Error('Stripe.js did not load'));
+      reject(new StripeNotLoaded('Stripe.js did not load'));
     });
     document.head.append(script);
   });
