@@ -112,6 +112,7 @@ export function backButtonTests(stack: () => Stack): void {
       await back(tab, `${shopUrl}/cart`);
       expect(await stateOf(id)).toMatchObject({ status: 'open' });
       await forward(tab, url);
+      await tab.leaves();
       await bank.getByText('Yes, it is mine').click();
       await tab.page.waitForURL(`${shopUrl}/done?session=${id}`);
       expect(await chargesOf(id)).toEqual([5_885, 5_888]);

@@ -16,6 +16,7 @@ import { cardFieldsPageTests } from './card-fields-page.ts';
 import { emailPageTests } from './email-page.ts';
 import { endedPageTests } from './ended-page.ts';
 import { invoicePageTests } from './invoice-page.ts';
+import { leavingPageTests } from './leaving-page.ts';
 import { letterPageTests } from './letter-page.ts';
 import { livePageTests } from './live-page.ts';
 import { lostAnswerTests } from './lost-answers.ts';
@@ -189,12 +190,13 @@ describe('the checkout page', () => {
     const other = await openTabIn(tab.context, url);
     await tab.type('health', numbers.hsa);
     await other.type('health', numbers.hsa);
+    const { asked } = await tab.stays(shopUrl);
     await tab.page.locator('button.pay').dblclick();
     const sees = (one: CheckoutTab) => one.says('your payment is complete');
     await Promise.all([sees(tab), other.pay().then(() => sees(other))]);
     expect(await chargesOf(id)).toEqual([6_773]);
+    expect(await asked).toBe(`${shopUrl}/done?session=${id}`);
     // Back from the shop: the page shows that nothing is left to pay.
-    await tab.page.waitForURL(`${shopUrl}/done?session=${id}`);
     await tab.page.goto(url);
     await tab.says('your payment is complete');
     await tab.close();
@@ -324,6 +326,7 @@ backButtonTests(() => ({
   ...{ eligo, browser, shoppersBrowser, shopUrl, newSession, eligibleOnly, stateOf, chargesOf },
 }));
 invoicePageTests(() => ({ eligo, browser, shop }));
+leavingPageTests(() => ({ browser, shopUrl, newSession, eligibleOnly, stateOf }));
 letterPageTests(() => ({ eligo, browser, newSession, stateOf }));
 livePageTests(() => ({ eligo, browser, shopUrl }));
 lostAnswerTests(() => ({ eligo, browser, shopUrl, newSession, eligibleOnly, chargesOf }));

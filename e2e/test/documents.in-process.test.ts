@@ -108,6 +108,7 @@ async function payAsTheTourSays(url: string): Promise<void> {
         .textContent();
       await tab.type(slot, /\d{4} \d{4} \d{4} \d{4}/.exec(shown ?? '')?.[0] ?? expect.fail('no test card is shown'));
     }
+    await tab.leaves();
     await tab.pay();
     await tab.page.waitForURL(/^https:\/\/shop\.example\/done\?session=fcs_/);
     await tab.close();

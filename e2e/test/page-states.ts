@@ -101,7 +101,7 @@ const states: Readonly<Record<string, readonly string[]>> = {
   'letter-form: questions': ['letter-questions-phone'],
   'letter-form: what is missing': ['letter-missing-phone'],
   'outcome: complete': ['complete-phone', 'complete-spanish-dark-desktop', 'live-complete-phone', 'invoice-paid-phone'],
-  'outcome: message of the shop': ['after-submit-desktop'],
+  'outcome: message of the shop': ['after-submit-desktop', 'message-of-shop-phone'],
   'outcome: authorized': ['authorized-phone'],
   'outcome: saved': ['saved-phone'],
   'outcome: trial': ['trial-begun-phone'],

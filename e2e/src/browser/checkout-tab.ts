@@ -1,7 +1,15 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import type { Browser, BrowserContext, BrowserContextOptions, FrameLocator, Page, ViewportSize } from 'playwright-core';
+import type {
+  Browser,
+  BrowserContext,
+  BrowserContextOptions,
+  FrameLocator,
+  Page,
+  Route,
+  ViewportSize,
+} from 'playwright-core';
 import { expect } from 'vitest';
 import { readingOf } from './reading.ts';
 
@@ -14,8 +22,10 @@ export interface CheckoutTab {
   /** Types a card into the fields of a slot. */
   type(slot: 'health' | 'other', number: string): Promise<void>;
   pay(): Promise<void>;
-  /** Has this site, for which the page leaves soon after a payment, answer so that the page stays. Answers where the page has asked to go. */
+  /** Has this site, for which the page leaves after a payment, answer so that the page stays. Answers where the page has asked to go. */
   stays(site: string): Promise<{ readonly asked: Promise<string> }>;
+  /** Lets the page leave for the shop after a payment; otherwise every tab stays, so that what it says can be read. */
+  leaves(): Promise<void>;
   /** Waits until the page says this. */
   says(text: string | RegExp): Promise<void>;
   /**
@@ -55,6 +65,10 @@ export async function openCheckoutTab(
   return openTabIn(context, url);
 }
 
+const isDone = ({ pathname }: URL) => pathname === '/done';
+// No content, no other page.
+const staysHere = (route: Route) => route.fulfill({ status: 204 });
+
 /** Runs in the browser before the page's script: what the page does, it does without waiting. */
 export function stopLongTimers(): void {
   const world = globalThis as { setTimeout: unknown };
@@ -71,6 +85,7 @@ export async function openTabIn(context: BrowserContext, url: string): Promise<C
   page.on('console', (message) => {
     if (/Content.Security.Policy|violates/i.test(message.text())) troubles.push(message.text());
   });
+  await page.route(isDone, staysHere);
   await page.goto(url);
   const card = (slot: 'health' | 'other') =>
     page.locator(`section[aria-labelledby="${slot}-card"]`).frameLocator('iframe');
@@ -97,12 +112,12 @@ export async function openTabIn(context: BrowserContext, url: string): Promise<C
         (url) => url.origin === origin,
         async (route) => {
           asked.resolve(route.request().url());
-          // No content, no other page.
-          await route.fulfill({ status: 204 });
+          await staysHere(route);
         },
       );
       return { asked: asked.promise };
     },
+    leaves: () => page.unroute(isDone, staysHere),
     async says(text) {
       try {
         await page.getByText(text).first().waitFor();

@@ -16,8 +16,6 @@ import { strings as allStrings, type Language, preferredLanguage, type Strings }
 import { showShopColors } from './theme.ts';
 import { useCheckout } from './use-checkout.ts';
 
-/** Time to read that the payment is complete. */
-const leaveAfterMs = 3_000;
 /** A payment that takes longer than this is said to. */
 const longAfterMs = 4_000;
 
@@ -29,7 +27,12 @@ export function App() {
   const isLong = useAfter(phase === 'idle' ? undefined : longAfterMs);
   const working = isLong ? strings.stillWorking : strings.working;
   const isOpen = view?.state === 'open';
-  const leaving = checkout.hasPaid && view?.state === 'complete' && view.success_url !== null;
+  // The shop may have something to say: then the shopper reads it here for as long as they like, and leaves by the button.
+  const leaving =
+    checkout.hasPaid &&
+    view?.state === 'complete' &&
+    view.success_url !== null &&
+    !view.custom_text?.after_submit.message;
 
   // Frames that the form did not take.
   useEffect(() => document.getElementById(framesId)?.remove(), []);
@@ -41,11 +44,8 @@ export function App() {
     showShopColors(view.shop.accent_color);
   }, [language, strings, view, refusal]);
   useEffect(() => {
-    if (!leaving || view?.success_url == null) return;
-    const url = view.success_url;
     // In place of this page: the back button then leads to the shop and not to a payment that is done.
-    const timer = setTimeout(() => location.replace(url), leaveAfterMs);
-    return () => clearTimeout(timer);
+    if (leaving && view?.success_url != null) location.replace(view.success_url);
   }, [leaving, view?.success_url]);
   const canceled = useRef(false);
   useEffect(() => {
