@@ -912,12 +912,15 @@ create table payment_plans (
   asked_cents bigint,
   eligible_only boolean default false not null,
   is_late boolean default false not null,
+  release_cause text,
   constraint payment_plans_pkey PRIMARY KEY (account_id, test_mode, session_id, id),
   constraint eligible_only_pays_what_was_asked CHECK (((NOT eligible_only) OR (other_cents = COALESCE((asked_cents - health_cents), (0)::bigint)))),
   constraint payment_plans_health_cents_check CHECK ((health_cents >= 0)),
   constraint payment_plans_health_has_card CHECK (((health_cents = 0) OR (health_payment_method_id IS NOT NULL))),
   constraint payment_plans_other_cents_check CHECK ((other_cents >= 0)),
-  constraint payment_plans_state_check CHECK ((state = ANY (ARRAY['running'::text, 'awaiting_second_card'::text, 'awaiting_capture'::text, 'releasing'::text, 'done'::text, 'failed'::text])))
+  constraint payment_plans_state_check CHECK ((state = ANY (ARRAY['running'::text, 'awaiting_second_card'::text, 'awaiting_capture'::text, 'releasing'::text, 'done'::text, 'failed'::text]))),
+  constraint release_cause_of_released CHECK (((release_cause IS NULL) OR (state = ANY (ARRAY['releasing'::text, 'failed'::text])))),
+  constraint release_has_known_cause CHECK ((release_cause = ANY (ARRAY['other_payment_method_required'::text, 'payment_method_not_found'::text, 'checkout_session_payment_tries_exceeded'::text, 'customer_not_found'::text])))
 );
 alter table payment_plans enable row level security;
 alter table payment_plans force row level security;

@@ -38,6 +38,14 @@ const told: Readonly<Record<string, { readonly patch: Partial<PageView>; readonl
   },
   'timed-out-phone': { patch: { next_action: failed(null) }, says: 'The payment took too long' },
   'lost-card-desktop': { patch: { next_action: failed('lost_card') }, says: 'The bank declined the card' },
+  'wrong-cvc-desktop': {
+    patch: { next_action: failed('incorrect_cvc') },
+    says: 'The security code of the card is not right. Check it and try again, or use another card. No card was charged.',
+  },
+  'released-phone': {
+    patch: { next_action: failed(null, 'other_payment_method_required') },
+    says: 'The second card is an HSA or FSA card',
+  },
   'still-working-phone': { patch: { payment_in_flight: true }, says: 'Your payment is taking longer than usual' },
   'authorized-phone': { patch: { state: 'complete', manual_capture: true }, says: 'your payment is authorized' },
   'after-submit-desktop': { patch: { state: 'complete', ...afterSubmit() }, says: 'We ship on Monday' },
@@ -94,6 +102,8 @@ const states: Readonly<Record<string, readonly string[]>> = {
   'notice: letter denied': ['letter-denied-phone'],
   'notice: letter denied for some': ['letter-denied-for-some-desktop'],
   'notice: declined': ['declined-phone', 'lost-card-desktop', 'live-declined-spanish-phone', 'invoice-declined-phone'],
+  'notice: declined for what a shopper can correct': ['wrong-cvc-desktop'],
+  'notice: released': ['released-phone'],
   'notice: timed out': ['timed-out-phone'],
   'notice: request lost': ['lost-phone'],
   'authentication: asked': ['bank-phone', 'bank-desktop', 'bank-saved-phone', 'live-bank-desktop'],
@@ -231,8 +241,10 @@ function otherCard(): PageView['next_action'] {
   };
 }
 
-function failed(code: string | null): PageView['next_action'] {
-  const error = code === null ? null : 'card_declined';
+function failed(
+  code: string | null,
+  error: string | null = code === null ? null : 'card_declined',
+): PageView['next_action'] {
   return {
     type: 'payment_failed',
     payment_failed: { message: null, url: null, decline_code: code, error_code: error },

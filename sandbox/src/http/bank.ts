@@ -1,10 +1,11 @@
-import { approve, decline } from '../api/intent-confirmation.ts';
+import { approve } from '../api/intent-confirmation.ts';
 import { usablePaymentMethod } from '../api/payment-methods.ts';
 import type { Call } from '../api/route.ts';
 import { confirmSetupIntent } from '../api/setup-intents.ts';
 import { invalidRequest, missingRecord } from '../refusal.ts';
 import { shape } from '../shapes/shape.ts';
 import type { Write } from '../store/group-commit.ts';
+import type { LastError, PaymentMethodRecord } from '../store/record-types.ts';
 import type { Records } from '../store/records.ts';
 
 /** What the bank of a card does with its shopper. */
@@ -74,7 +75,13 @@ function ofPayment(call: Call, id: string, passed: boolean): object {
   if (intent.status !== 'requires_action') throw nothingWaits();
   const method = call.records.need('payment_method', call.account, intent.paymentMethod ?? '');
   if (passed) approve(call, intent, method, false);
-  else decline(call, intent, method, failedAuthentication);
+  else {
+    // No charge was asked of the issuer: there is none, and no decline code.
+    const lastError = failedAuthentication('payment_intent_authentication_failure', method);
+    const failed = { ...intent, status: 'requires_payment_method' as const, paymentMethod: null, lastError };
+    call.records.update('payment_intent', failed);
+    call.emit('payment_intent.payment_failed', 'payment_intent', failed);
+  }
   return shape('payment_intent', call.records.need('payment_intent', call.account, id));
 }
 
@@ -83,10 +90,7 @@ function ofSetUp(call: Call, id: string, passed: boolean): object {
   if (setup.status !== 'requires_action') throw nothingWaits();
   if (passed) return shape('setup_intent', confirmSetupIntent(call, setup, true));
   const method = call.records.need('payment_method', call.account, setup.paymentMethod ?? '');
-  const lastError = {
-    ...{ type: 'card_error' as const, code: 'setup_intent_authentication_failure' },
-    ...{ message: failedAuthentication.message, payment_method: shape('payment_method', method) },
-  };
+  const lastError = failedAuthentication('setup_intent_authentication_failure', method);
   const failed = { ...setup, status: 'requires_payment_method' as const, paymentMethod: null, lastError };
   call.records.update('setup_intent', failed);
   call.emit('setup_intent.setup_failed', 'setup_intent', failed);
@@ -97,9 +101,9 @@ function nothingWaits() {
   return invalidRequest('No payment is waiting for authentication.');
 }
 
-const failedAuthentication = {
-  kind: 'decline',
-  code: 'payment_intent_authentication_failure',
-  declineCode: 'authentication_failed',
-  message: 'The provided payment method has failed authentication.',
-} as const;
+function failedAuthentication(code: string, method: PaymentMethodRecord): LastError {
+  return {
+    ...{ type: 'invalid_request_error', code, message: 'The provided payment method has failed authentication.' },
+    payment_method: shape('payment_method', method),
+  };
+}

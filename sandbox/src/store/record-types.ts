@@ -56,7 +56,7 @@ export type IntentStatus =
 export type ThreeDSecure = 'automatic' | 'any' | 'challenge';
 
 export interface LastError {
-  type: 'card_error';
+  type: 'card_error' | 'invalid_request_error';
   code: string;
   decline_code?: string;
   message: string;

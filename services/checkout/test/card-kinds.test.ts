@@ -9,6 +9,7 @@ import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { findPaymentMethod } from '../src/store/payment-methods.ts';
+import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 import { line } from './fixture.ts';
 
@@ -146,7 +147,7 @@ describe('a card of which nothing is known', () => {
     expect(await held(session)).toEqual([[4_000, 4_000]]);
   });
 
-  it('is not charged for the rest after the partner has stated that it is a health card', async () => {
+  it('is not charged for the rest after the partner has stated that it is a health card, which the session then says [D14.374]', async () => {
     const [hsa, card] = await Promise.all([fixture.card('hsa'), fixture.card('undescribed')]);
     const session = await fixture.mixedSession(hsa);
     await pay(session, [hsa]);
@@ -170,6 +171,11 @@ describe('a card of which nothing is known', () => {
       [before?.id],
     );
     expect(plan?.state).toBe('failed');
+    expect((await loadSession(fixture.database, fixture.scope, session.id))?.nextAction).toMatchObject({
+      type: 'payment_failed',
+      errorCode: 'other_payment_method_required',
+      message: expect.stringContaining('No card was charged. Use another card.'),
+    });
   });
 });
 

@@ -87,7 +87,7 @@ describe('a bank that asks about a card that is only saved', () => {
     await pay(session, await typed(asking));
     await answer(session, false);
     expect(await resume(session)).toMatchObject({
-      ...{ status: 'open', nextAction: { type: 'payment_failed', declineCode: 'authentication_failed' } },
+      ...{ status: 'open', nextAction: { type: 'payment_failed', errorCode: 'setup_intent_authentication_failure' } },
     });
     expect((await page(session)).paymentInFlight).toBe(false);
     expect((await pay(session, await typed('tok_visa'))).status).toBe('complete');

@@ -1,5 +1,6 @@
 import type { PageView } from '@eligo/contract';
 import { useLayoutEffect, useRef } from 'preact/hooks';
+import { declineText } from './decline-text.ts';
 import { money } from './format.ts';
 import type { PageError } from './page-api.ts';
 import type { Language, Strings } from './strings.ts';
@@ -39,7 +40,7 @@ interface Said {
 
 function problemOf({ code, isDecline }: PageError, strings: Strings): Said {
   const texts = isDecline ? strings.failed : strings.problems;
-  const text = (Object.hasOwn(texts, code) ? texts[code] : texts.generic) ?? '';
+  const text = declineText(texts, [code, 'generic']) ?? '';
   return { title: strings.failedTitle, text, isBad: true };
 }
 
@@ -68,9 +69,8 @@ function saidOf(view: PageView, language: Language, strings: Strings): Said | un
       return { title: strings.otherCardTitle, text: strings.otherCardNeeded, isBad: true };
     case 'payment_failed': {
       const { decline_code: decline, error_code: error } = action.payment_failed;
-      const code = [decline, error].find((one) => one !== null && Object.hasOwn(strings.failed, one));
-      const why = error === null ? 'timed_out' : (code ?? 'generic');
-      const text = `${strings.failed[why] ?? ''} ${why === 'timed_out' ? '' : strings.notCharged}`;
+      if (error === null) return { title: strings.failedTitle, text: strings.failed.timed_out ?? '', isBad: true };
+      const text = `${declineText(strings.failed, [decline, error, 'generic'])} ${strings.notCharged}`;
       return { title: strings.failedTitle, text: text.trim(), isBad: true };
     }
     default:

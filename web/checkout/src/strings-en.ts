@@ -120,6 +120,15 @@ export const english = {
     insufficient_funds:
       'The card does not have enough money for its part. Use another card, or pay everything with one other card.',
     expired_card: 'The card has expired. Use another card.',
+    incorrect_number: 'The card number is not right. Check it and try again, or use another card.',
+    incorrect_cvc: 'The security code of the card is not right. Check it and try again, or use another card.',
+    incorrect_expiry: 'The expiration date of the card is not right. Check it and try again, or use another card.',
+    incorrect_zip: 'The ZIP code does not belong to the card. Check it and try again, or use another card.',
+    incorrect_address: 'The billing address does not belong to the card. Check it and try again, or use another card.',
+    card_not_supported: 'The card does not support this kind of payment. Use another card, or ask your bank.',
+    card_limit: 'The card has reached a limit of its bank. Use another card, or ask your bank.',
+    test_card: 'This is a test card. Use a real card.',
+    real_card: 'This is a real card, and only test cards work here.',
     lost_card: 'The bank declined the card. Use another card, or ask your bank.',
     authentication_required: 'The bank asks to confirm this payment. Pay again and confirm it, or use another card.',
     authentication_failed: 'The bank could not confirm that this payment is yours. Try again, or use another card.',
@@ -128,6 +137,11 @@ export const english = {
     payment_method_not_found: 'The saved card can no longer be used. Use another card.',
     health_cards_not_enabled: 'This shop does not take HSA or FSA cards. Use a credit or debit card.',
     processing_error: 'The bank could not process the card. Try again in a moment, or use another card.',
+    other_payment_method_required:
+      'The second card is an HSA or FSA card, which cannot pay for the other items. Use a credit or debit card for them.',
+    checkout_session_payment_tries_exceeded:
+      'Too many cards were tried for this order, so this page no longer accepts cards. Go back to the shop and order again.',
+    customer_not_found: 'The shop deleted this customer, so this page is closed. Contact the shop.',
     timed_out: 'The payment took too long and no card was charged. Try again.',
   } as Readonly<Record<string, string>>,
   notCharged: 'No card was charged.',

@@ -132,6 +132,18 @@ export const spanish: Strings = {
     insufficient_funds:
       'La tarjeta no tiene fondos suficientes para su parte. Usa otra tarjeta o paga todo con otra tarjeta.',
     expired_card: 'La tarjeta ha vencido. Usa otra tarjeta.',
+    incorrect_number: 'El número de la tarjeta no es correcto. Revísalo e inténtalo de nuevo, o usa otra tarjeta.',
+    incorrect_cvc:
+      'El código de seguridad de la tarjeta no es correcto. Revísalo e inténtalo de nuevo, o usa otra tarjeta.',
+    incorrect_expiry:
+      'La fecha de vencimiento de la tarjeta no es correcta. Revísala e inténtalo de nuevo, o usa otra tarjeta.',
+    incorrect_zip: 'El código postal no corresponde a la tarjeta. Revísalo e inténtalo de nuevo, o usa otra tarjeta.',
+    incorrect_address:
+      'La dirección de facturación no corresponde a la tarjeta. Revísala e inténtalo de nuevo, o usa otra tarjeta.',
+    card_not_supported: 'La tarjeta no admite este tipo de pago. Usa otra tarjeta o pregunta a tu banco.',
+    card_limit: 'La tarjeta alcanzó un límite de su banco. Usa otra tarjeta o pregunta a tu banco.',
+    test_card: 'Esta es una tarjeta de prueba. Usa una tarjeta real.',
+    real_card: 'Esta es una tarjeta real, y aquí solo funcionan tarjetas de prueba.',
     lost_card: 'El banco rechazó la tarjeta. Usa otra tarjeta o pregunta a tu banco.',
     health_cards_not_enabled: 'Esta tienda no acepta tarjetas HSA o FSA. Usa una tarjeta de crédito o débito.',
     authentication_required: 'El banco pide confirmar este pago. Vuelve a pagar y confírmalo, o usa otra tarjeta.',
@@ -141,6 +153,12 @@ export const spanish: Strings = {
       'No hay tarjeta para la parte que una tarjeta HSA o FSA no puede pagar. Agrega una.',
     payment_method_not_found: 'La tarjeta guardada ya no se puede usar. Usa otra tarjeta.',
     processing_error: 'El banco no pudo procesar la tarjeta. Inténtalo en un momento o usa otra tarjeta.',
+    other_payment_method_required:
+      'La segunda tarjeta es HSA o FSA y no puede pagar los demás artículos. Usa para ellos una tarjeta de crédito o débito.',
+    checkout_session_payment_tries_exceeded:
+      'Se probaron demasiadas tarjetas en este pedido, así que esta página no acepta más tarjetas. Vuelve a la tienda y haz el pedido de nuevo.',
+    customer_not_found:
+      'La tienda eliminó al cliente de esta página, así que la página está cerrada. Comunícate con la tienda.',
     timed_out: 'El pago tardó demasiado y no se cobró ninguna tarjeta. Inténtalo de nuevo.',
   },
   notCharged: 'No se cobró ninguna tarjeta.',

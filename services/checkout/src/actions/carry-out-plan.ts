@@ -3,7 +3,13 @@ import { dollars, given, newId, processorAccountOfRow } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { allHeld } from '../domain/capture-allocation.ts';
 import { type AttemptStatus, type ChargeAttempt, canceledLate, type Leg } from '../domain/charge-attempt.ts';
-import { needsProcessor, nextStep, type PlanProgress, type PlanStep } from '../domain/payment-plan.ts';
+import {
+  needsProcessor,
+  nextStep,
+  type PlanProgress,
+  type PlanStep,
+  type ReleaseCause,
+} from '../domain/payment-plan.ts';
 import type { NextAction, Session } from '../domain/session.ts';
 import { findAttempt } from '../store/charge-attempts.ts';
 import { type IntentOperation, insertVoid } from '../store/intent-operations.ts';
@@ -193,7 +199,7 @@ async function takeStep(
           return cancelAndRefund(tx, scope, session, await timeOnClock(tx, scope, context.clock, session.testClockId));
         }
         if (session.status !== 'open') return session;
-        return saveSession(tx, scope, session, { ...session, nextAction: paymentFailed(parts, session) });
+        return saveSession(tx, scope, session, { ...session, nextAction: paymentFailed(plan, parts, session) });
       });
   }
 }
@@ -211,7 +217,7 @@ async function charge(
       return charged.plan;
     case 'release':
       return withTx(context.database, scope, (tx) =>
-        savePlan(tx, scope, { ...plan, state: 'releasing' }, context.budgets.leaseMs),
+        savePlan(tx, scope, { ...plan, state: 'releasing', releaseCause: charged.cause }, context.budgets.leaseMs),
       );
     case 'wait':
       await releasePlan(context, scope, charged.plan);
@@ -337,7 +343,24 @@ export async function releasePlan(context: Context, scope: Scope, plan: PaymentP
   await withTx(context.database, scope, (tx) => postponePlan(tx, scope, plan, waits));
 }
 
-function paymentFailed(parts: PlanParts, session: Session): NextAction {
+const messagesOfRelease: Readonly<Record<ReleaseCause, string>> = {
+  other_payment_method_required:
+    'The second card is, or may be, an HSA or FSA card, which cannot pay what is not eligible. No card was charged. Use another card.',
+  payment_method_not_found: 'A card can no longer be used, and no card was charged. Use another card.',
+  checkout_session_payment_tries_exceeded:
+    'Too many cards were declined for this session, and no card was charged. Create a new session.',
+  customer_not_found: 'The customer was deleted, and no card was charged.',
+};
+
+function paymentFailed({ releaseCause }: PaymentPlan, parts: PlanParts, session: Session): NextAction {
+  if (releaseCause !== null) {
+    return {
+      type: 'payment_failed',
+      message: messagesOfRelease[releaseCause],
+      ...given({ url: session.details.redirectUrl }),
+      errorCode: releaseCause,
+    };
+  }
   const refusedOther = parts.other_status === 'declined' || parts.other_status === 'failed';
   const errorCode = refusedOther ? parts.other_failure_code : parts.health_failure_code;
   const declineCode = refusedOther ? parts.other_decline_code : parts.health_decline_code;

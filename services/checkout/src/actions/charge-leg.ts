@@ -4,6 +4,7 @@ import type { Context } from '../context.ts';
 import { type ChargeAttempt, type Leg, noHealthcare } from '../domain/charge-attempt.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
 import { keepsCard } from '../domain/payment-method.ts';
+import type { ReleaseCause } from '../domain/payment-plan.ts';
 import type { Session } from '../domain/session.ts';
 import { declineSourceOf, isChargedByRequest, refusalByDeclines } from '../domain/session-declines.ts';
 import { acceptPart } from '../store/approved-parts.ts';
@@ -18,7 +19,15 @@ import { carryOutAttempt } from './carry-out-attempt.ts';
 import { customerExists } from './require-customer.ts';
 
 /** The outcome of charging one card of a plan: continue the plan, check again later, or release what it holds. */
-export type LegResult = { readonly kind: 'settled' | 'wait' | 'release'; readonly plan: PaymentPlan };
+export type LegResult =
+  | { readonly kind: 'settled' | 'wait'; readonly plan: PaymentPlan }
+  /** The cause is null where the session itself has ended, which its status tells. */
+  | Release;
+
+interface Release {
+  readonly kind: 'release';
+  readonly cause: ReleaseCause | null;
+}
 
 /**
  * Charges or authorizes one card of a plan. An attempt that was begun for it and never sent is gone on with, so that an outage makes no new
@@ -32,7 +41,8 @@ export async function chargeLeg(
   deadlineMs: number,
 ): Promise<LegResult> {
   const begun = await withTx(context.database, scope, (tx) => begin(context, tx, scope, plan, leg));
-  if (begun === 'wait' || begun === 'release') return { kind: begun, plan };
+  if (begun === 'wait') return { kind: 'wait', plan };
+  if ('kind' in begun) return begun;
   await context.failpoint('plan.attempt_begun');
   const settled = await carryOutAttempt(context, scope, begun.attempt, deadlineMs);
   return { kind: settled === undefined ? 'wait' : 'settled', plan: begun.plan };
@@ -46,12 +56,13 @@ async function begin(
   scope: Scope,
   plan: PaymentPlan,
   leg: Leg,
-): Promise<Begun | 'wait' | 'release'> {
+): Promise<Begun | 'wait' | Release> {
   const { leaseMs } = context.budgets;
   const session = await lockSession(tx, scope, plan.sessionId);
-  if (session === undefined) return 'release';
+  if (session === undefined) return release(null);
   const at = await timeOnClock(tx, scope, context.clock, session.testClockId);
-  if (refusalByStatus(session, at) !== undefined || !(await customerExists(tx, scope, session))) return 'release';
+  if (refusalByStatus(session, at) !== undefined) return release(null);
+  if (!(await customerExists(tx, scope, session))) return release('customer_not_found');
   if (await isPaidOtherwise(tx, scope, plan)) return 'wait';
   const earlierId = leg === 'health' ? plan.healthAttemptId : plan.otherAttemptId;
   const earlier = earlierId === null ? undefined : await findAttempt(tx, scope, earlierId);
@@ -60,11 +71,14 @@ async function begin(
     return attempt === undefined ? 'wait' : { attempt, plan: await savePlan(tx, scope, plan, leaseMs) };
   }
   // Other payments can use up the declines of the session in the meantime. The database refuses the attempt as well.
-  if (refusalByDeclines(session, declineSourceOf(session, plan.eligibleOnly)) !== undefined) return 'release';
+  if (refusalByDeclines(session, declineSourceOf(session, plan.eligibleOnly)) !== undefined) {
+    return release('checkout_session_payment_tries_exceeded');
+  }
   const cardId = leg === 'health' ? plan.healthPaymentMethodId : plan.otherPaymentMethodId;
   const [card] = cardId === null ? [] : await findChargeableCards(tx, scope, [cardId]);
+  if (card === undefined) return release('payment_method_not_found');
   // What was said of the card since: ineligible items are never charged to what may be a health card.
-  if (card === undefined || (leg === 'other' && card.hsaFsa !== false)) return 'release';
+  if (leg === 'other' && card.hsaFsa !== false) return release('other_payment_method_required');
   const confirmMs = Math.min(plan.confirmLeftMs, confirmTimeMs(context.budgets, session, at));
   // Where the card was when the shopper gave it: a plan goes on there, whichever account new money goes to by now.
   const processorAccount = card.processorAccount ?? context.processors.of(scope).account;
@@ -81,6 +95,8 @@ async function begin(
   const begun = { ...attemptAsCreated(attempt), acceptsPart };
   return { attempt: begun, plan: await savePlan(tx, scope, { ...plan, ...linked }, leaseMs) };
 }
+
+const release = (cause: ReleaseCause | null): Release => ({ kind: 'release', cause });
 
 /** The attempt that a plan begins for one card. */
 export function attemptOf(

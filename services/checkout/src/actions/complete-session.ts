@@ -186,6 +186,7 @@ async function newPlan(
     acceptsPart: acceptsPart && planned.healthCents > 0,
     eligibleOnly: false,
     askedCents: null,
+    releaseCause: null,
     releaseAt: null,
     isLate: false,
     epoch: 1,

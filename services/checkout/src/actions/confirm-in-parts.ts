@@ -207,7 +207,14 @@ async function beginPlan(
     ...{ id, sessionId: session.id, state: 'running', healthCents: session.amountEligibleCents, otherCents: cents(0) },
     ...{ healthPaymentMethodId: card.id, otherPaymentMethodId: null, healthAttemptId: null, otherAttemptId: null },
     // A letter is needed before its lines' money is captured (decisions 13).
-    ...{ holdsOnly: session.letterRequired, acceptsPart: true, eligibleOnly: true, askedCents: null, releaseAt: null },
+    ...{
+      holdsOnly: session.letterRequired,
+      acceptsPart: true,
+      eligibleOnly: true,
+      askedCents: null,
+      releaseAt: null,
+      releaseCause: null,
+    },
     ...{ isLate: false, epoch: 1, actingAt: at, confirmLeftMs: confirmTimeMs(context.budgets, session, at) },
   };
   await insertPlan(tx, scope, plan, context.budgets.leaseMs);

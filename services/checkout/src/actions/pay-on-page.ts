@@ -193,7 +193,7 @@ function planOf(
     ...{ healthCents: cents(planned.healthCents), otherCents: cents(planned.otherCents) },
     healthPaymentMethodId: planned.health?.paymentMethodId ?? null,
     otherPaymentMethodId: planned.other?.paymentMethodId ?? null,
-    ...{ healthAttemptId: null, otherAttemptId: null, releaseAt: null, askedCents: null },
+    ...{ healthAttemptId: null, otherAttemptId: null, releaseAt: null, askedCents: null, releaseCause: null },
     ...{ holdsOnly: false, acceptsPart: false, eligibleOnly: false },
   };
 }

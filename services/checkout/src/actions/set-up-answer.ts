@@ -17,9 +17,8 @@ export function setUpAnswerOf(known: SetupOutcome): SetUpAnswer | undefined {
     case 'canceled':
       return { kind: 'refused', code: 'authentication_required', declineCode: 'authentication_required' };
     case 'confirmable':
-      return authenticationFailed;
+      return { kind: 'refused', code: 'setup_intent_authentication_failure' };
     case 'declined':
-      if (known.code === 'setup_intent_authentication_failure') return authenticationFailed;
       return {
         kind: 'refused',
         code: known.code,
@@ -29,9 +28,3 @@ export function setUpAnswerOf(known: SetupOutcome): SetUpAnswer | undefined {
       return undefined;
   }
 }
-
-const authenticationFailed = {
-  kind: 'refused',
-  code: 'authentication_failed',
-  declineCode: 'authentication_failed',
-} as const;

@@ -115,7 +115,7 @@ export async function setUpSession(
       };
     }
     if (verdict.kind === 'declined') {
-      const nextAction = cardNotSaved(session, verdict.code);
+      const nextAction = cardNotSaved(session, verdict.code, verdict.declineCode);
       await countDecline(tx, scope, session.id, declineSourceOf(session));
       return { session: await saveSession(tx, scope, session, { ...session, nextAction }), isSetUp: false };
     }
@@ -162,7 +162,7 @@ type SetUpVerdict =
       readonly processorPaymentMethodId: string | undefined;
       readonly agreement?: CardAgreement | undefined;
     }
-  | { readonly kind: 'declined'; readonly code: string }
+  | { readonly kind: 'declined'; readonly code: string; readonly declineCode?: string | undefined }
   | { readonly kind: 'asked'; readonly processorSetupIntentId: string };
 
 // How many answers of 500 that are stored under its keys one request passes by; the next request passes by more.
@@ -216,7 +216,7 @@ async function trySetUp(
   );
   if (made.kind === 'unknown') return orStoredError(made);
   if (made.kind === 'not_now') throw notNow(made);
-  if (made.kind === 'declined') return { kind: 'declined', code: made.code };
+  if (made.kind === 'declined') return { kind: 'declined', code: made.code, declineCode: made.declineCode };
   if (made.kind === 'rejected') return refused(made);
   const confirmed = await processor.confirmSetupIntent(
     made.setupIntentId,
@@ -232,7 +232,7 @@ async function trySetUp(
     case 'succeeded':
       return { kind: 'succeeded', processorPaymentMethodId: set.paymentMethodId, agreement: set.agreement };
     case 'declined':
-      return { kind: 'declined', code: set.code };
+      return { kind: 'declined', code: set.code, declineCode: set.declineCode };
     case 'rejected':
       return refused(set);
     case 'requires_action':

@@ -9,6 +9,13 @@ export const minimumChargeCents = cents(50);
 /** The processor charges nothing above this: an amount has eight digits at most. */
 export const maximumChargeCents = cents(99_999_999);
 
+/** Why a plan is released before each of its cards was charged; the codes are those of the refusals. */
+export type ReleaseCause =
+  | 'other_payment_method_required'
+  | 'payment_method_not_found'
+  | 'checkout_session_payment_tries_exceeded'
+  | 'customer_not_found';
+
 /** A card that a shopper gave. */
 export interface ShopperCard {
   readonly paymentMethodId: string;

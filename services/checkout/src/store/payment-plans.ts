@@ -1,5 +1,6 @@
 import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { type Cents, centsFromInt64, type ProcessorName } from '@eligo/values';
+import type { ReleaseCause } from '../domain/payment-plan.ts';
 import { wakeSweepAfterCommit } from './charge-work.ts';
 
 export type PlanState = 'running' | 'awaiting_second_card' | 'awaiting_capture' | 'releasing' | 'done' | 'failed';
@@ -26,6 +27,8 @@ export interface PaymentPlan {
   /** What the health card was asked for, where it was approved for a part. */
   readonly askedCents: Cents | null;
   readonly releaseAt: Date | null;
+  /** Why its cards are not charged any more, where that is not told by what became of a card. */
+  readonly releaseCause: ReleaseCause | null;
   /** The request that gave its cards was answered, or died, before the outcome was known: an event tells it. */
   readonly isLate: boolean;
   readonly epoch: number;
@@ -49,6 +52,7 @@ interface PlanRow {
   eligible_only: boolean;
   asked_cents: bigint | null;
   release_at: Date | null;
+  release_cause: ReleaseCause | null;
   is_late: boolean;
   epoch: number;
   acting_at: Date;
@@ -75,7 +79,7 @@ export function donePlanText(from: string): string {
 }
 
 const columns = `p.id, p.session_id, p.state, p.health_cents, p.other_cents, p.health_payment_method_id, p.other_payment_method_id,
-  p.health_attempt_id, p.other_attempt_id, p.holds_only, p.accepts_part, p.eligible_only, p.asked_cents, p.release_at, p.is_late, p.epoch, p.acting_at,
+  p.health_attempt_id, p.other_attempt_id, p.holds_only, p.accepts_part, p.eligible_only, p.asked_cents, p.release_at, p.release_cause, p.is_late, p.epoch, p.acting_at,
   extract(epoch from p.confirm_until - clock_timestamp())::double precision * 1000 as confirm_left_ms`;
 
 function fromRow(row: PlanRow): PaymentPlan {
@@ -94,6 +98,7 @@ function fromRow(row: PlanRow): PaymentPlan {
     eligibleOnly: row.eligible_only,
     askedCents: row.asked_cents === null ? null : centsFromInt64(row.asked_cents),
     releaseAt: row.release_at,
+    releaseCause: row.release_cause,
     isLate: row.is_late,
     epoch: row.epoch,
     actingAt: row.acting_at,
@@ -113,7 +118,7 @@ const insert = scoped(
 export async function insertPlan(
   tx: Tx,
   scope: Scope,
-  plan: Omit<PaymentPlan, 'epoch' | 'healthAttemptId' | 'otherAttemptId' | 'askedCents' | 'isLate'>,
+  plan: Omit<PaymentPlan, 'epoch' | 'healthAttemptId' | 'otherAttemptId' | 'askedCents' | 'isLate' | 'releaseCause'>,
   leaseMs: number,
 ): Promise<void> {
   await tx.execute(insert, scope, [
@@ -211,7 +216,7 @@ export async function claimPlan(
 const save = scoped<PlanRow>(
   'checkout.payment_plan_save',
   `update checkout.payment_plans p set state = $5, other_payment_method_id = $6, health_attempt_id = $7, other_attempt_id = $8,
-     release_at = $9, acting_at = $10, holds_only = $11, is_late = $15, next_check_at = now(),
+     release_at = $9, acting_at = $10, holds_only = $11, is_late = $15, release_cause = $16, next_check_at = now(),
      lease_until = case when $12::integer = 0 then now() else clock_timestamp() + $12 * interval '1 millisecond' end,
      confirm_until = coalesce(clock_timestamp() + $13::double precision * interval '1 millisecond', p.confirm_until)
    where p.account_id = $1 and p.test_mode = $2 and p.session_id = $14 and p.id = $3 and p.epoch = $4
@@ -243,6 +248,7 @@ export async function savePlan(
     confirmMs,
     plan.sessionId,
     plan.isLate,
+    plan.releaseCause,
   ]);
   if (row === undefined) throw new PlanTakenOver(plan.id);
   return fromRow(row);

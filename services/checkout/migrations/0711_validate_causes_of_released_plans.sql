@@ -1,0 +1,2 @@
+alter table checkout.payment_plans validate constraint release_has_known_cause;
+alter table checkout.payment_plans validate constraint release_cause_of_released;

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { completeSession } from '../src/actions/complete-session.ts';
+import type { PaymentMethod } from '../src/domain/payment-method.ts';
+import type { Session } from '../src/domain/session.ts';
+import { sweepCharges } from '../src/jobs/sweep-charges.ts';
+import { loadSession } from '../src/store/sessions.ts';
+import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
+
+let fixture: ChargingFixture;
+beforeAll(async () => {
+  fixture = await openChargingFixture();
+});
+afterAll(() => fixture.close());
+
+const pay = (session: Session, ...cards: PaymentMethod[]) =>
+  completeSession(fixture.context, fixture.scope, {
+    sessionId: session.id,
+    paymentMethodIds: cards.map((card) => card.id),
+    shippingDetails: null,
+  });
+
+const byAmount = async (session: Session) =>
+  (await fixture.charges(session))
+    .map(({ amount, amount_captured, status }) => ({ amount, captured: amount_captured, status }))
+    .sort((a, b) => a.amount - b.amount);
+
+// Sweeps until nothing is due any more, as the job does from second to second.
+async function sweepAll(): Promise<void> {
+  for (let round = 0; round < 6; round++) {
+    await fixture.lapseLeases();
+    await sweepCharges(fixture.context);
+  }
+}
+
+describe('a session on the page that needs another card than was given', () => {
+  it('says that no card is left to try where the declines are used up before the second card is charged [D14.374]', async () => {
+    const [hsa, credit] = await Promise.all([fixture.card('hsa'), fixture.card('credit')]);
+    const session = await fixture.mixedSession(hsa);
+    await pay(session, hsa);
+    await fixture.test.admin(
+      "update checkout.payment_plans set state = 'running', other_payment_method_id = $2, lease_until = now() where session_id = $1",
+      [session.id, credit.id],
+    );
+    await fixture.test.admin('update checkout.sessions set declines_on_page = 20 where id = $1', [session.id]);
+    await sweepAll();
+    expect(await byAmount(session)).toEqual([{ amount: 4_000, captured: 0, status: 'succeeded' }]);
+    expect((await loadSession(fixture.database, fixture.scope, session.id))?.nextAction).toMatchObject({
+      type: 'payment_failed',
+      errorCode: 'checkout_session_payment_tries_exceeded',
+      message: 'Too many cards were declined for this session, and no card was charged. Create a new session.',
+    });
+  });
+
+  it('keeps a cause with a plan that is released, and with no other plan, by the table alone [D14.374]', async () => {
+    const hsa = await fixture.card('hsa');
+    const session = await fixture.mixedSession(hsa);
+    await pay(session, hsa);
+    const put = (set: string) =>
+      fixture.test.admin(`update checkout.payment_plans set ${set} where session_id = $1`, [session.id]);
+    await expect(put("release_cause = 'customer_not_found'")).rejects.toMatchObject({
+      constraint: 'release_cause_of_released',
+    });
+    await expect(put("state = 'releasing', release_cause = 'a whim'")).rejects.toMatchObject({
+      constraint: 'release_has_known_cause',
+    });
+  });
+});
