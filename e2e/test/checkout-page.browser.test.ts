@@ -159,6 +159,13 @@ describe('the checkout page', () => {
     await tab.inspect('second-card-phone');
     await tab.page.reload();
     await tab.says('Pay $58.88');
+    await tab.type('other', numbers.hsa);
+    await tab.pay();
+    await tab.says('This is an HSA or FSA card, and one already pays for the eligible items');
+    // What was typed is still there to be corrected.
+    expect(await tab.card('other').locator('#number').inputValue()).toBe(numbers.hsa);
+    await tab.inspect('second-health-card-phone');
+    expect(await chargesOf(id)).toEqual([]);
     await tab.type('other', numbers.credit);
     await tab.pay();
     await tab.says('your payment is complete');

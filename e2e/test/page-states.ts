@@ -104,6 +104,7 @@ const states: Readonly<Record<string, readonly string[]>> = {
   'notice: declined': ['declined-phone', 'lost-card-desktop', 'live-declined-spanish-phone', 'invoice-declined-phone'],
   'notice: declined for what a shopper can correct': ['wrong-cvc-desktop'],
   'notice: released': ['released-phone'],
+  'notice: a health card as the second card': ['second-health-card-phone'],
   'notice: timed out': ['timed-out-phone'],
   'notice: request lost': ['lost-phone'],
   'authentication: asked': ['bank-phone', 'bank-desktop', 'bank-saved-phone', 'live-bank-desktop'],

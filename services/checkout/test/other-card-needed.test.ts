@@ -5,6 +5,7 @@ import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
+import { line } from './fixture.ts';
 
 let fixture: ChargingFixture;
 beforeAll(async () => {
@@ -33,6 +34,46 @@ async function sweepAll(): Promise<void> {
 }
 
 describe('a session on the page that needs another card than was given', () => {
+  it('refuses a health card as the second card, and takes another one then [D14.375]', async () => {
+    const [hsa, fsa, credit] = await Promise.all([fixture.card('hsa'), fixture.card('fsa'), fixture.card('credit')]);
+    const session = await fixture.mixedSession(hsa);
+    const waiting = await pay(session, hsa);
+    await expect(pay(session, fsa)).rejects.toMatchObject({ code: 'other_payment_method_required' });
+    await expect(pay(session, hsa, fsa)).rejects.toMatchObject({ code: 'other_payment_method_required' });
+    // The first request again, which gave nothing else.
+    expect((await pay(session, hsa)).nextAction).toEqual(waiting.nextAction);
+    expect(await byAmount(session)).toEqual([{ amount: 4_000, captured: 0, status: 'succeeded' }]);
+    expect(await pay(session, credit)).toMatchObject({ status: 'complete', amountReceivedCents: 10_000 });
+  });
+
+  it.each([
+    [0, 6_000, 'Nothing in this order is eligible for a health card. Use another card.'],
+    [
+      49,
+      6_000,
+      'Only $0.49 of this order is eligible for a health card, and no card can be charged less than $0.50. Pay the whole order with another card.',
+    ],
+    [
+      6_000,
+      49,
+      'All but $0.49 of this order is eligible for a health card, and no card can be charged less than $0.50. Pay the whole order with another card.',
+    ],
+  ])(
+    'says why a health card pays nothing of %i cents eligible and %i others [D14.375]',
+    async (eligible, other, message) => {
+      const hsa = await fixture.card('hsa');
+      const session = await fixture.session({
+        lines: [
+          ...(eligible === 0 ? [] : [line({ unitAmount: eligible, class: 'auto_substantiation' })]),
+          line({ unitAmount: other }),
+        ],
+      });
+      const { nextAction } = await pay(session, hsa);
+      expect(nextAction).toMatchObject({ type: 'provide_alternative_payment_method', message });
+      expect(await byAmount(session)).toEqual([]);
+    },
+  );
+
   it('says that no card is left to try where the declines are used up before the second card is charged [D14.374]', async () => {
     const [hsa, credit] = await Promise.all([fixture.card('hsa'), fixture.card('credit')]);
     const session = await fixture.mixedSession(hsa);

@@ -238,6 +238,8 @@ export const english = {
       'The amount due changed since this page showed it, so nothing was charged. Check the new amount, then pay again.',
     health_cards_not_enabled:
       'This shop does not take HSA or FSA cards, and nothing was charged. Use a credit or debit card.',
+    other_payment_method_required:
+      'This is an HSA or FSA card, and one already pays for the eligible items. Use a credit or debit card for the others.',
     checkout_session_payment_tries_exceeded:
       'Too many cards were tried for this order, so this page no longer accepts cards. If an amount is held on an HSA or FSA card, it is released within the hour. Go back to the shop and order again.',
     invoice_payment_tries_exceeded:

@@ -255,6 +255,8 @@ export const spanish: Strings = {
       'El importe a pagar cambió desde que esta página lo mostró, así que no se cobró nada. Revisa el nuevo importe y paga de nuevo.',
     health_cards_not_enabled:
       'Esta tienda no acepta tarjetas HSA o FSA, y no se cobró nada. Usa una tarjeta de crédito o débito.',
+    other_payment_method_required:
+      'Esta es una tarjeta HSA o FSA, y una ya paga los artículos elegibles. Usa una tarjeta de crédito o débito para los demás.',
     checkout_session_payment_tries_exceeded:
       'Se probaron demasiadas tarjetas en este pedido, así que esta página no acepta más tarjetas. Si hay un importe retenido en una tarjeta HSA o FSA, se libera en una hora como máximo. Vuelve a la tienda y haz el pedido de nuevo.',
     invoice_payment_tries_exceeded:

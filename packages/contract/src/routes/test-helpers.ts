@@ -90,6 +90,7 @@ export const testHelperRoutes = {
       'checkout_session_expired',
       'checkout_session_canceled',
       'checkout_session_payment_tries_exceeded',
+      'other_payment_method_required',
       'customer_not_found',
     ],
     violations: ['payment_method_not_found'],

@@ -1,10 +1,10 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
-import { type Cents, given, newId } from '@eligo/values';
+import { type Cents, cents, dollars, given, newId } from '@eligo/values';
 import { callWindowMs } from '../charge-budgets.ts';
 import type { Context } from '../context.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
-import { planPayment, type ShopperCard, withOtherCard } from '../domain/payment-plan.ts';
+import { minimumChargeCents, planPayment, type ShopperCard, withOtherCard } from '../domain/payment-plan.ts';
 import { splitVersionOf } from '../domain/repricing.ts';
 import { type NextAction, type Session, takesHealthCards } from '../domain/session.ts';
 import { declineSourceOf, refusalByDeclines } from '../domain/session-declines.ts';
@@ -130,7 +130,11 @@ async function addSecondCard(
   const { plan } = live;
   if (plan.state !== 'awaiting_second_card') throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
   const other = cards.find(({ kind }) => kind === 'other');
-  if (other === undefined) return undefined;
+  if (other === undefined) {
+    // The first request again: it gave nothing else. Any other card may be a health card, and one of those pays already.
+    if (cards.every(({ paymentMethodId: id }) => id === plan.healthPaymentMethodId)) return undefined;
+    throw new Failure('other_payment_method_required');
+  }
   refuseWhileDown(context, scope);
   await lockCards(context, tx, scope, plan.id, [other]);
   const next = withOtherCard(plan, other.paymentMethodId, at);
@@ -168,7 +172,10 @@ async function newPlan(
     return undefined;
   }
   if (planned.kind === 'other_card_needed') {
-    await saveSession(tx, scope, session, { ...session, nextAction: otherCardNeeded(session, cards, healthAccepted) });
+    const nextAction = otherCardNeeded(session, cards, healthAccepted, {
+      ...{ totalCents: session.amountTotalCents, eligibleCents: session.amountEligibleCents },
+    });
+    await saveSession(tx, scope, session, { ...session, nextAction });
     return undefined;
   }
   refuseWhileDown(context, scope);
@@ -214,7 +221,8 @@ async function beginTrial(
 ): Promise<void> {
   const planned = planTrialCards(offered.renewal, offered.healthAccepted, offered.cards);
   if (planned.kind === 'other_card_needed') {
-    const nextAction = otherCardNeeded(session, offered.cards, offered.healthAccepted);
+    const { cards, healthAccepted, renewal } = offered;
+    const nextAction = otherCardNeeded(session, cards, healthAccepted, renewal);
     await saveSession(tx, scope, session, { ...session, nextAction });
     return;
   }
@@ -251,10 +259,15 @@ function secondCardNeeded(
   };
 }
 
-function otherCardNeeded(session: Session, cards: readonly ShopperCard[], healthAccepted: boolean): NextAction {
+function otherCardNeeded(
+  session: Session,
+  cards: readonly ShopperCard[],
+  healthAccepted: boolean,
+  due: TrialRenewal,
+): NextAction {
   return {
     type: 'provide_alternative_payment_method',
-    message: takesHealthCards(session) ? otherCardMessage(cards, healthAccepted) : reimbursementMessage,
+    message: takesHealthCards(session) ? otherCardMessage(cards, healthAccepted, due) : reimbursementMessage,
     ...given({ url: session.details.redirectUrl }),
   };
 }
@@ -262,13 +275,21 @@ function otherCardNeeded(session: Session, cards: readonly ShopperCard[], health
 const reimbursementMessage =
   'This order is paid with a credit or debit card, and its receipt is for your HSA or FSA plan. Use another card.';
 
-function otherCardMessage(cards: readonly ShopperCard[], healthAccepted: boolean): string {
+function otherCardMessage(
+  cards: readonly ShopperCard[],
+  healthAccepted: boolean,
+  { totalCents, eligibleCents }: TrialRenewal,
+): string {
+  if (cards.length === 0) return 'A card is required.';
   if (cards.some(({ kind }) => kind === 'unknown')) {
     return 'Say whether this card is an HSA or FSA card, or use another card.';
   }
-  return healthAccepted
-    ? 'Nothing in this order is eligible for a health card. Use another card.'
-    : 'This shop does not take HSA and FSA cards. Use another card.';
+  if (!healthAccepted) return 'This shop does not take HSA and FSA cards. Use another card.';
+  if (eligibleCents === 0) return 'Nothing in this order is eligible for a health card. Use another card.';
+  const least = dollars(minimumChargeCents);
+  return eligibleCents < minimumChargeCents
+    ? `Only ${dollars(eligibleCents)} of this order is eligible for a health card, and no card can be charged less than ${least}. Pay the whole order with another card.`
+    : `All but ${dollars(cents(totalCents - eligibleCents))} of this order is eligible for a health card, and no card can be charged less than ${least}. Pay the whole order with another card.`;
 }
 
 // Known to be down, or not there at all: said before a row is written, and not to a session that needs no charge.
