@@ -37,6 +37,7 @@ export function letterPageTests(stack: () => Stack): void {
       await tab.inspect('letter-questions-phone');
       await tab.page.getByText('Send answers').click();
       await tab.says('Confirm this to send your answers');
+      expect(await tab.page.getByRole('checkbox').getAttribute('required')).not.toBeNull();
       await tab.inspect('letter-missing-phone');
       await tab.page.route('**/letter', (route) => route.abort('connectionreset'), { times: 1 });
       await tab.page.getByLabel('Which medical condition').fill('Back pain');

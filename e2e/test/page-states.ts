@@ -170,6 +170,7 @@ export function pageStateTests(place: () => Place): void {
       await tab.type('other', numbers.credit);
       await tab.pay();
       await tab.says('Accept the terms to continue');
+      expect(await tab.page.getByRole('checkbox').getAttribute('required')).not.toBeNull();
       await tab.inspect('terms-missing-phone');
       await tab.close();
     });

@@ -92,6 +92,7 @@ export function LetterForm(given: {
         <input
           type="checkbox"
           id="consent"
+          required
           checked={consent}
           disabled={busy}
           {...described('consent')}

@@ -138,6 +138,7 @@ export function PayForm(given: {
             <input
               type="checkbox"
               id="terms"
+              required
               checked={terms}
               disabled={isBusy}
               aria-invalid={termsMissing}

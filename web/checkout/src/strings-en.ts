@@ -152,9 +152,9 @@ export const english = {
   authorized: 'The shop charges your card when it ships your order.',
   letterTitle: 'Letter of medical necessity pending',
   letter:
-    'Your payment is authorized. Your card is charged once your letter of medical necessity is approved. If it is denied, the authorization is released. Keep this page open to go on with another card then.',
+    'Your payment is authorized. Your card is charged once your letter of medical necessity is approved. If it is denied, the authorization is released. Keep this page in view to go on with another card then.',
   letterOfHeldOrder:
-    'Your payment is authorized. The shop can charge your card once your letter of medical necessity is approved. If it is denied, the authorization is released. Keep this page open to go on with another card then.',
+    'Your payment is authorized. The shop can charge your card once your letter of medical necessity is approved. If it is denied, the authorization is released. Keep this page in view to go on with another card then.',
   letterAsks:
     'Your payment is authorized. Answer the questions below so that your letter of medical necessity can be reviewed.',
   letterQuestions: 'Questions for your letter',

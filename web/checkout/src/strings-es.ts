@@ -169,9 +169,9 @@ export const spanish: Strings = {
   authorized: 'La tienda cobra tu tarjeta cuando envía tu pedido.',
   letterTitle: 'Carta de necesidad médica pendiente',
   letter:
-    'Tu pago está autorizado. Tu tarjeta se cobra cuando se apruebe tu carta de necesidad médica. Si se rechaza, la autorización se libera. Deja esta página abierta para seguir entonces con otra tarjeta.',
+    'Tu pago está autorizado. Tu tarjeta se cobra cuando se apruebe tu carta de necesidad médica. Si se rechaza, la autorización se libera. Deja esta página a la vista para seguir entonces con otra tarjeta.',
   letterOfHeldOrder:
-    'Tu pago está autorizado. La tienda puede cobrar tu tarjeta cuando se apruebe tu carta de necesidad médica. Si se rechaza, la autorización se libera. Deja esta página abierta para seguir entonces con otra tarjeta.',
+    'Tu pago está autorizado. La tienda puede cobrar tu tarjeta cuando se apruebe tu carta de necesidad médica. Si se rechaza, la autorización se libera. Deja esta página a la vista para seguir entonces con otra tarjeta.',
   letterAsks:
     'Tu pago está autorizado. Responde las preguntas de abajo para que se pueda revisar tu carta de necesidad médica.',
   letterQuestions: 'Preguntas para tu carta',
