@@ -124,6 +124,13 @@ describe('a card that is set up', () => {
     },
   );
 
+  it('says why its bank declined it [D14.374]', async () => {
+    const { session } = await setupSession();
+    expect((await setUp(session, await fixture.card('insufficient_funds'), fixture.context)).nextAction).toMatchObject({
+      ...{ type: 'payment_failed', errorCode: 'card_declined', declineCode: 'insufficient_funds' },
+    });
+  });
+
   it('is the one that its set-up intent names, whichever another request has begun to set up meanwhile', async () => {
     const { session, card } = await setupSession();
     const other = await fixture.card('declined');
