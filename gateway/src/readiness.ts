@@ -1,7 +1,6 @@
 import type { CallerContext } from '@eligo/proto/caller/v1/caller';
 import type { CallerInit } from '@eligo/rpc';
-import type { Readiness, ReadinessChecks } from '@eligo/service';
-import { newId } from '@eligo/values';
+import { nobody, type Readiness, type ReadinessChecks } from '@eligo/service';
 import type { Peers } from './peers.ts';
 
 /** The page is public, so it checks at most once a second, however many clients ask. */
@@ -46,7 +45,6 @@ export function peerChecks(
 
 // One read of each peer, for an account that does not exist: it finds nothing and shows that the whole way there works.
 function readsOf(peers: Peers, sign: (init: CallerInit) => CallerContext): ReadinessChecks {
-  const nobody = { accountId: newId('account'), testMode: true };
   const page = { limit: 1n };
   const call = () => ({ caller: sign(nobody), timeoutMs: 1_000 });
   return {

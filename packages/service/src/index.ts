@@ -66,6 +66,7 @@ export { CostMeter, type MeteredWork } from './turns/cost-meter.ts';
 export { enterPresent, type TurnLine } from './turns/enter-present.ts';
 export { isShortOfTime } from './turns/loop-load.ts';
 export { Neighbors } from './turns/neighbors.ts';
+export { nobody } from './turns/nobody.ts';
 export { type ProcessTurns, processTurns } from './turns/process-turns.ts';
 export { type SharedLimits, SharedRequests } from './turns/shared-requests.ts';
 export { nameOf, type TurnCaller } from './turns/turn-caller.ts';

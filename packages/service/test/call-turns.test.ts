@@ -12,6 +12,7 @@ import {
   CostMeter,
   createLogger,
   Neighbors,
+  nobody,
   operatorMigrations,
   processTurns,
 } from '../src/index.ts';
@@ -103,6 +104,19 @@ test('calls of services, of pages and of an account that is alone, and of a proc
   await waitUntil(() => atWork.length === 36);
   end(36);
   await Promise.all(calls);
+});
+
+test('a read of a readiness check takes no turn, and the account that is alone at the service stays alone [D14.242]', async () => {
+  const { checkout, here, set, atWork, end } = await served();
+  set.nowMs += 1_001;
+  const own = checkout.getSession({ id: 'x' }, byKey('facct_1'));
+  await waitUntil(() => atWork.length === 1);
+  const check = checkout.listLetters({}, { caller: gateway.callerFor(nobody) });
+  await waitUntil(() => atWork.length === 2);
+  expect(here.neighbors.areShort('facct_1')).toBe(false);
+  end(2);
+  await Promise.all([own, check]);
+  expect([here.neighbors.areShort('facct_1'), here.neighbors.areShort('facct_2')]).toEqual([false, true]);
 });
 
 test('a call in one process with the gateway does not wait again: its request has had its turn [D14.248]', async () => {

@@ -3,6 +3,7 @@ import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
 import type { Call, TakeTurn } from '@eligo/rpc';
 import type { MeteredWork } from './cost-meter.ts';
 import { enterPresent, type TurnLine } from './enter-present.ts';
+import { nobody } from './nobody.ts';
 import { type ProcessTurns, processTurns } from './process-turns.ts';
 import { SharedRequests } from './shared-requests.ts';
 import type { TurnCaller } from './turn-caller.ts';
@@ -21,7 +22,7 @@ export function callTurns(here: ProcessTurns = processTurns()): TakeTurn {
   const expensive = new SharedRequests(neighbors, bounds, (caller) => budgets.isSpent(caller));
   return (method, call, isMeasured) => {
     const { from, caller } = call;
-    if (caller.accountId === '' || meter.isRunning) return undefined;
+    if (caller.accountId === '' || caller.accountId === nobody.accountId || meter.isRunning) return undefined;
     const account = turnCallerOf(call);
     const isHeld = from === 'gateway' && caller.keyId !== '';
     const isExpensive = isHeld && (readsMuch(method) || neighbors.yields(account));
