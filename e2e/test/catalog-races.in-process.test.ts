@@ -1,8 +1,10 @@
-import { type Api, type ApiAnswer, type Constellation, startConstellation } from '@eligo/testkit';
+import { openDatabase, openSession } from '@eligo/postgres';
+import { type Api, type ApiAnswer, type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stopWithBooks } from '../src/books.ts';
 import { record, records, text } from '../src/records.ts';
+import { runCli } from '../src/run-cli.ts';
 import { make, openShop, type Shop } from '../src/shop.ts';
 
 describe('the catalog, by public requests that arrive at once', () => {
@@ -50,6 +52,30 @@ describe('the catalog, by public requests that arrive at once', () => {
     }
     const path = `/v1/promo_codes/${text(made, 'promo_code_id')}`;
     expect(record((await api.get(path)).body, 'promo_code').times_redeemed).toBe(10);
+  });
+
+  it('answers another account while one waits for a row with all the connections that it may hold [D14.387]', async () => {
+    const account = text(await runCli(eligo, ['accounts', 'create', '--name', 'Neighbor']), 'account');
+    const unlimited = ['--account', account, '--mode', 'test', '--rate-limit', '0'];
+    const neighbor = eligo.api(text(await runCli(eligo, ['keys', 'create', ...unlimited]), 'api_key'));
+    const product = text(await make(neighbor, '/v1/products', 'product', { name: 'Thermometer' }), 'product_id');
+    const database = openDatabase({ url: eligo.database.adminUrl, applicationName: 'holds the row', max: 1 });
+    const holder = await openSession(database, 'holds the row');
+    await holder.query('begin');
+    await holder.query('select 1 from catalog.products where product_id = $1 for update', [product]);
+    const changes = Array.from({ length: 40 }, (_, at) =>
+      neighbor.patch(`/v1/products/${product}`, { product: { active: at % 2 === 0 } }),
+    );
+    const locked = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    await waitUntil(async () => (await eligo.database.admin(locked)).length >= 8, { what: 'the changes wait' });
+    const answers = [await api.get('/v1/products'), await api.get('/v1/prices')];
+    await make(api, '/v1/products', 'product', { name: 'Bandage' });
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    // None of them got the row.
+    expect(new Set((await Promise.all(changes)).map(({ status }) => status))).toEqual(new Set([503]));
+    await holder.query('rollback');
+    await holder.close();
+    await database.close();
   });
 
   describe('with a code that can be redeemed once', () => {

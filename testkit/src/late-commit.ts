@@ -13,9 +13,9 @@ export interface LateCommit {
 export function loseNextCommit(database: Database): LateCommit {
   const checkOut = database.checkOut.bind(database);
   let arrive: (() => Promise<void>) | undefined;
-  database.checkOut = async () => {
+  database.checkOut = async (scope) => {
     database.checkOut = checkOut;
-    const client = await checkOut();
+    const client = await checkOut(scope);
     const query = client.query.bind(client) as (...args: unknown[]) => unknown;
     const release = client.release.bind(client);
     let isLost = false;

@@ -1,5 +1,5 @@
 import { toBinary } from '@bufbuild/protobuf';
-import { type Database, type Scope, type Tx, unscoped, withTx } from '@eligo/postgres';
+import { asOwnWork, type Database, type Scope, type Tx, unscoped, withTx } from '@eligo/postgres';
 import { type Event, EventSchema } from '@eligo/proto/events/v1/events';
 
 /** What a consumer does with an event, in the transaction that also notes that it has been done. */
@@ -26,7 +26,7 @@ export function handleTogether(
   events: readonly [Event, ...Event[]],
   handle: HandleEvents,
 ): Promise<boolean[]> {
-  return withTx(database, scopeOf(events[0]), async (tx) => {
+  const inTransaction = async (tx: Tx) => {
     const noted = await noteInInbox(
       tx,
       consumer,
@@ -37,7 +37,8 @@ export function handleTogether(
     const unknown = events.filter((_event, index) => areNew[index] === true);
     if (unknown.length > 0) await handle(tx, unknown);
     return areNew;
-  });
+  };
+  return asOwnWork(() => withTx(database, scopeOf(events[0]), inTransaction));
 }
 
 /** Handles events one after the other. */

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import pg from 'pg';
 import { connectionTo, tlsFailure } from './connection-tls.ts';
+import { type ConnectionRank, ConnectionTurns, noConnection } from './connection-turns.ts';
 import { type Db, onlyRow } from './db.ts';
 import { translateError } from './errors.ts';
 import { GatheringSocket } from './gathering-socket.ts';
@@ -56,6 +57,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 export class Database implements Db {
   readonly options: DatabaseOptions;
   readonly #pool: pg.Pool;
+  readonly #turns: ConnectionTurns;
   readonly #shapes = new ShapeNames();
   #closing: Promise<void> | undefined;
   readonly #beforeClose = new Set<() => Promise<void>>();
@@ -63,10 +65,12 @@ export class Database implements Db {
 
   constructor(options: DatabaseOptions) {
     this.options = options;
+    const [max, waitMs] = [options.max ?? 10, options.connectionWaitMs ?? 2_000];
+    this.#turns = new ConnectionTurns(max, waitMs);
     this.#pool = new pg.Pool({
       ...connectionConfig(options),
-      max: options.max ?? 10,
-      connectionTimeoutMillis: options.connectionWaitMs ?? 2_000,
+      max,
+      connectionTimeoutMillis: waitMs,
       idleTimeoutMillis: 60_000,
       // A connection is replaced once an hour, to free its plans and memory.
       maxLifetimeSeconds: 3_600,
@@ -94,26 +98,35 @@ export class Database implements Db {
 
   async query<Row>(scope: Scope | null, builder: Knex.QueryBuilder): Promise<Row[]> {
     const { sql, bindings } = builder.toSQL().toNative();
-    if (scope === null) return (await this.#send(this.#shapes.nameOf(sql), sql, [...bindings])).rows as Row[];
+    if (scope === null) return (await this.#send(null, this.#shapes.nameOf(sql), sql, [...bindings])).rows as Row[];
     const text = readInOneTripAfter(sql, bindings.length);
     const values = [...bindings, scope.accountId, scope.testMode];
-    return (await this.#send(this.#shapes.nameOf(text), text, values)).rows as Row[];
+    return (await this.#send(scope, this.#shapes.nameOf(text), text, values)).rows as Row[];
   }
 
   /** Whether the server answers; for readiness. */
   async ping(): Promise<void> {
-    await this.#send('ping', 'select 1', []);
+    await this.#send(null, 'ping', 'select 1', []);
   }
 
   /** The pool as metrics see it. */
   stats(): { total: number; idle: number; waiting: number; max: number } {
     const { totalCount, idleCount, waitingCount } = this.#pool;
-    return { total: totalCount, idle: idleCount, waiting: waitingCount, max: this.#pool.options.max };
+    const waiting = this.#turns.waiting + waitingCount;
+    return { total: totalCount, idle: idleCount, waiting, max: this.#pool.options.max };
+  }
+
+  /** How many callers of each rank were refused since the start, because no connection became free for them in time. */
+  refused(): [ConnectionRank, number][] {
+    return this.#turns.refused();
   }
 
   /** Waits for what is running and closes every connection. */
   close(): Promise<void> {
-    this.#closing ??= Promise.all([...this.#beforeClose].map((work) => work())).then(() => this.#pool.end());
+    this.#closing ??= Promise.all([...this.#beforeClose].map((work) => work())).then(() => {
+      this.#turns.close();
+      return this.#pool.end();
+    });
     return this.#closing;
   }
 
@@ -128,14 +141,21 @@ export class Database implements Db {
     return () => void this.#beforeClose.delete(work);
   }
 
-  /** Hands a connection to `withTx`, which is the only one to call this. */
-  async checkOut(): Promise<pg.PoolClient> {
+  /** Hands a connection to `withTx`, which is the only one to call this, and `giveBack` for each. */
+  async checkOut(scope: Scope | null): Promise<pg.PoolClient> {
     try {
-      return await this.#pool.connect();
+      const waited = this.#turns.enter(scope);
+      return await (waited === undefined ? this.#connect(scope) : this.#connectAfter(waited, scope));
     } catch (error) {
       this.reportLogin(error);
       throw translateError(error);
     }
+  }
+
+  /** A connection whose state is not known is closed. */
+  giveBack(client: pg.PoolClient, scope: Scope | null, isStateKnown: boolean): void {
+    client.release(!isStateKnown);
+    this.#turns.leave(scope);
   }
 
   /** The name under which a built query's shape is prepared, if it is. */
@@ -162,23 +182,75 @@ export class Database implements Db {
   }
 
   #run<Row>(statement: Statement<Row>, scope: Scope | null, values: readonly unknown[]): Promise<pg.QueryResult> {
-    if (statement.kind === 'unscoped') return this.#send(statement.name, statement.text, [...values]);
+    if (statement.kind === 'unscoped') return this.#send(scope, statement.name, statement.text, [...values]);
     if (scope === null) throw new Error(`Statement ${statement.name} needs a scope`);
     if (statement.read === undefined) throw new Error(`Statement ${statement.name} writes, so it needs a transaction`);
-    return this.#send(statement.read.name, statement.read.text, [scope.accountId, scope.testMode, ...values]);
+    return this.#send(scope, statement.read.name, statement.read.text, [scope.accountId, scope.testMode, ...values]);
   }
 
-  async #send(name: string | undefined, text: string, values: unknown[]): Promise<pg.QueryResult> {
+  async #send(scope: Scope | null, name: string | undefined, text: string, values: unknown[]): Promise<pg.QueryResult> {
     // It would wait for a second connection while it holds one: enough of these at once and none moves.
     refuseInsideTransaction('a statement on the database');
     const startedAt = performance.now();
     try {
-      return await this.#pool.query(name === undefined ? { text, values } : { name, text, values });
+      const query = name === undefined ? { text, values } : { name, text, values };
+      const waited = this.#turns.enter(scope);
+      return await (waited === undefined ? this.#query(query, scope) : this.#queryAfter(waited, query, scope));
     } catch (error) {
       this.reportLogin(error);
       throw translateError(error);
     } finally {
       this.options.onStatement?.(name ?? 'unnamed', performance.now() - startedAt);
+    }
+  }
+
+  async #query(query: pg.QueryConfig, scope: Scope | null): Promise<pg.QueryResult> {
+    try {
+      return await this.#pool.query(query);
+    } finally {
+      this.#turns.leave(scope);
+    }
+  }
+
+  async #queryAfter(waited: Promise<number>, query: pg.QueryConfig, scope: Scope | null): Promise<pg.QueryResult> {
+    const client = await this.#connectAfter(waited, scope);
+    let isStateKnown = false;
+    try {
+      const result = await client.query(query);
+      isStateKnown = true;
+      return result;
+    } finally {
+      this.giveBack(client, scope, isStateKnown);
+    }
+  }
+
+  async #connect(scope: Scope | null): Promise<pg.PoolClient> {
+    try {
+      return await this.#pool.connect();
+    } catch (error) {
+      this.#turns.leave(scope);
+      throw error;
+    }
+  }
+
+  // A connection that has to be made takes no longer than what is left of the caller's wait.
+  async #connectAfter(waited: Promise<number>, scope: Scope | null): Promise<pg.PoolClient> {
+    const leftMs = await waited;
+    const connecting = this.#connect(scope);
+    let late: NodeJS.Timeout | undefined;
+    const over = new Promise<never>((_, reject) => {
+      late = setTimeout(() => reject(noConnection()), leftMs);
+    });
+    try {
+      return await Promise.race([connecting, over]);
+    } catch (error) {
+      connecting.then(
+        (client) => this.giveBack(client, scope, true),
+        () => undefined,
+      );
+      throw error;
+    } finally {
+      clearTimeout(late);
     }
   }
 }

@@ -51,7 +51,7 @@ async function runOnce<T>(
   run: (tx: Tx) => Promise<T>,
   options: TxOptions,
 ): Promise<T> {
-  const client = await database.checkOut();
+  const client = await database.checkOut(scope);
   const mark: TransactionMark = { open: true };
   let fate: 'committed' | 'rolled back' | 'unknown' = 'unknown';
   let tx: Tx | undefined;
@@ -73,8 +73,7 @@ async function runOnce<T>(
       await runHooks(database, tx?.unknownHooks ?? [], 'hook after an unknown commit failed');
     throw error;
   } finally {
-    // A connection whose state is not known is not given to anyone else.
-    client.release(fate === 'unknown');
+    database.giveBack(client, scope, fate !== 'unknown');
   }
 }
 

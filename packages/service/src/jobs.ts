@@ -1,3 +1,4 @@
+import { asOwnWork } from '@eligo/postgres';
 import { newRequestId, withRequestContext } from '@eligo/rpc';
 import type { Logger } from './logger.ts';
 import { oneAtATime } from './one-at-a-time.ts';
@@ -137,7 +138,7 @@ class JobRunner {
     let ok = false;
     try {
       const run = () => this.#job.run(this.#stopping.signal);
-      const result = await withRequestContext({ requestId: newRequestId() }, run);
+      const result = await withRequestContext({ requestId: newRequestId() }, () => asOwnWork(run));
       ok = !(result instanceof PartlyFailed);
       return result instanceof PartlyFailed ? result.next : result;
     } finally {

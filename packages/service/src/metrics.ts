@@ -153,6 +153,9 @@ export function createMetrics(service: string): Metrics {
       gauge('pool_connections', 'Connections in the pool', () => database.stats().total);
       gauge('pool_idle', 'Idle connections in the pool', () => database.stats().idle);
       gauge('pool_waiting', 'Callers waiting for a connection', () => database.stats().waiting);
+      this.counts('pool_refused_total', 'Callers refused because no connection became free in time', 'caller', () =>
+        database.refused(),
+      );
     },
     // Merging registries would lose the labels that each gives to all of its lines; no name is in both.
     page: async () => `${await processMetrics().metrics()}\n${await registry.metrics()}`,
