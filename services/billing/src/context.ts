@@ -7,6 +7,7 @@ import type { Logger, ServiceContext } from '@eligo/service';
 import type { Clock } from '@eligo/values';
 import type { Arrivals } from './arrivals.ts';
 import type { ChargePace } from './charge-pace.ts';
+import type { ClockShare } from './clock-share.ts';
 import type { PageUrls } from './page-urls.ts';
 
 /** What billing's actions work with. */
@@ -32,5 +33,6 @@ export interface Context {
   readonly callerFor: ServiceContext['callerFor'];
   readonly arrivals: Arrivals;
   readonly pace: ChargePace;
+  readonly clockShare: ClockShare;
   readonly failpoint: ServiceContext['failpoint'];
 }

@@ -3,9 +3,10 @@ import { openMailer } from '@eligo/mail';
 import { idempotencyMigrations, migrationSource } from '@eligo/postgres';
 import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
 import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
-import { declareFailpoints, operatorMigrations, type ServiceComposition } from '@eligo/service';
+import { declareFailpoints, operatorMigrations, processTurns, type ServiceComposition } from '@eligo/service';
 import { createArrivals } from './arrivals.ts';
 import { createChargePace, type PaceLimits } from './charge-pace.ts';
+import { clockShare } from './clock-share.ts';
 import { type BillingSettings, readBillingSettings } from './config.ts';
 import { cardSetUps } from './consumers/card-set-ups.ts';
 import { cardUpdates } from './consumers/card-updates.ts';
@@ -64,6 +65,7 @@ export const billingService: ServiceComposition<BillingSettings> = {
       checkout: service.client(CheckoutService),
       arrivals: createArrivals(),
       pace: createChargePace(renewalPace),
+      clockShare: clockShare(processTurns()),
     };
     return {
       handlers: billingHandlers(context),

@@ -10,6 +10,7 @@ import { newId } from '@eligo/values';
 import { startSubscription } from '../src/actions/start-subscription.ts';
 import { createArrivals } from '../src/arrivals.ts';
 import { createChargePace } from '../src/charge-pace.ts';
+import type { ClockShare } from '../src/clock-share.ts';
 import type { Context } from '../src/context.ts';
 import { billingService } from '../src/service.ts';
 import { Peers } from './peers.ts';
@@ -81,6 +82,7 @@ export async function openFixture(
     callerFor: () => ({}) as ReturnType<Context['callerFor']>,
     arrivals: createArrivals(),
     pace: createChargePace({ perSecond: 1_000_000, burst: 1_000_000 }),
+    clockShare: ample,
     failpoint,
   };
   return {
@@ -102,6 +104,14 @@ function paidOf({ quantity = 2, unitAmountCents = 1_500, taxCents = 0, shippingC
 function soldOnce(totalCents: number) {
   return { priceId: newId('price'), productId: newId('product'), quantity: 1n, amountTotalCents: BigInt(totalCents) };
 }
+
+/** A process with time to spare. */
+const ample: ClockShare = {
+  run: (_scope, work) => work(),
+  mustWait: () => false,
+  isSpent: () => false,
+  stepsAtOnce: () => 8,
+};
 
 /** An account of a test's own. */
 export function someScope(): Scope {

@@ -10,17 +10,16 @@ import { runDueStep } from './run-due-step.ts';
 
 // What one look finds: more would only be read again.
 const mostAtOnce = 50;
-const atOnce = 8;
 // What another process has taken, or waits to be asked again, is looked for again after this.
 const pauseMs = 200;
 
-/** How far it has come: all is done; the signal was aborted after a part of it; or nothing more can be done now. */
-export type ClockProgress = 'done' | 'stopped' | 'stuck';
+/** How far it has come: all is done; the signal was aborted after a part of it; nothing more can be done now; or the account took more than its share of the process. */
+export type ClockProgress = 'done' | 'stopped' | 'stuck' | 'held';
 
 /**
  * Does what is due by a test clock up to a time of it, in the order of the times: what is due at one time is done at once, and nothing later before all of it.
  * Checkout's clock reaches each time first, and not the end at once: its sessions and letters follow the clock in the same order.
- * With `wait` it looks again and again for what cannot be done now, until the signal is aborted.
+ * With `wait` it looks again and again for what cannot be done now, until the signal is aborted. While other accounts are short of time, it takes the account's share of the process.
  */
 export async function runDueOnClock(
   context: Context,
@@ -41,15 +40,21 @@ export async function runDueOnClock(
     reached = at;
     return runTogether(context, scope, ids);
   };
-  while (!signal.aborted) {
+  const look = async (): Promise<'done' | 'more' | 'stuck'> => {
     const due = await dueOnClock(context.database, scope, clockId, until, mostAtOnce);
     const [first] = due;
     if (first === undefined) return 'done';
-    if (await runNext(due, first.dueAt)) {
+    return (await runNext(due, first.dueAt)) ? 'more' : 'stuck';
+  };
+  const { clockShare } = context;
+  while (!signal.aborted) {
+    const found = clockShare.mustWait(scope) ? 'held' : await clockShare.run(scope, look);
+    if (found === 'done') return 'done';
+    if (found === 'more') {
       isAnyDone = true;
       continue;
     }
-    if (!wait) return signal.aborted && isAnyDone ? 'stopped' : 'stuck';
+    if (!wait) return signal.aborted && isAnyDone ? 'stopped' : found;
     await pauseUnlessAborted(signal);
   }
   return 'stopped';
@@ -83,8 +88,12 @@ async function reach(
 }
 
 async function runTogether(context: Context, scope: Scope, ids: string[]): Promise<boolean> {
+  const { clockShare } = context;
   let done = false;
-  await eachAtOnce(ids, { atOnce }, async (id) => {
+  let begun = 0;
+  await eachAtOnce(ids, { atOnce: clockShare.stepsAtOnce(scope) }, async (id) => {
+    // The first one is done in any case.
+    if (begun++ > 0 && clockShare.isSpent(scope)) return;
     if ((await hold(context, scope, id)) && (await runDueStep(context, scope, id))) done = true;
   });
   return done;

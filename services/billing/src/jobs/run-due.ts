@@ -29,11 +29,15 @@ const eachOfThem = maxGroupSize;
 const clocksAtOnce = 500;
 // A run that goes on takes no more than this of one clock: the others wait.
 const clockRunMs = 2_000;
+// One that waits for its account's share is looked at again after this.
+const clockHeldMs = 1_000;
 
 /** Where the looks over accounts and clocks go on. */
 export interface DuePlace {
   account?: Scope;
   clock?: { readonly scope: Scope; readonly id: string };
+  /** A clock of the last look waits for its account's share of the process. */
+  isClockHeld?: boolean;
 }
 
 /** Does what is due for subscriptions: ends them, announces ends of trials, renews them, and charges what they owe. */
@@ -43,11 +47,13 @@ export function runDue(context: Context): Job {
     name: runDueJob,
     // A commit wakes the job when something is due; this finds what a crash has left, and who lived on a test clock that was deleted.
     everyMs: 15_000,
-    run: async (signal) => (await runDueSubscriptions(context, signal, place)) || { dueInMs: await nextInMs(context) },
+    run: async (signal) =>
+      (await runDueSubscriptions(context, signal, place)) || { dueInMs: await nextInMs(context, place) },
   };
 }
 
-async function nextInMs({ database, clock }: Context): Promise<number | undefined> {
+async function nextInMs({ database, clock }: Context, { isClockHeld }: DuePlace): Promise<number | undefined> {
+  if (isClockHeld === true) return clockHeldMs;
   const now = clock.now();
   const at = await nextDueAt(database, now);
   return at && at.getTime() - now.getTime();
@@ -143,6 +149,7 @@ async function runOnClocks(context: Context, place: DuePlace, signal: AbortSigna
     ...[scope.accountId, scope.testMode, id],
   ]);
   let isMore = false;
+  place.isClockHeld = false;
   for (const row of rows) {
     if (signal.aborted) return false;
     if (!row.is_due) continue;
@@ -150,6 +157,7 @@ async function runOnClocks(context: Context, place: DuePlace, signal: AbortSigna
     const bounded = boundedSignal(signal, clockRunMs);
     const progress = await runDueOnClock(context, of, row.id, row.due_until, { signal: bounded, wait: false });
     if (progress === 'stopped') isMore = true;
+    if (progress === 'held') place.isClockHeld = true;
   }
   const last = rows.length < clocksAtOnce ? undefined : rows.at(-1);
   if (last === undefined) delete place.clock;
