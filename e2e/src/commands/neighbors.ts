@@ -1,5 +1,5 @@
 // npm run -s e2e:neighbors: what an account gets done while another one does its worst, with a test key's limit and with a live key's. Fails below the goal.
-// `-- test` or `-- live` measures beside one of them, `-- split` an Eligo whose services are processes of their own, and `-- keys`, `-- pages` or `-- endpoints` the attacks of one kind.
+// `-- test` or `-- live` measures beside one of them, `-- split` an Eligo whose services are processes of their own, and `-- keys`, `-- pages`, `-- endpoints` or `-- long` the attacks of one kind.
 import { attackKinds } from '../neighbors/attackers.ts';
 import { runLong } from './run-long.ts';
 

@@ -6,10 +6,11 @@ import { make, newCard, newCustomer, newSession, openShop } from '../shop.ts';
 import { type AttackingAccount, openAttackingAccount } from './attacking-account.ts';
 import { endpointAttackers } from './endpoint-attackers.ts';
 import { type Attacker, flood, type Prepared, sendPrepared } from './flood.ts';
+import { longAttackers } from './long-attackers.ts';
 import { pageAttackers } from './page-attackers.ts';
 
-/** How attackers attack: with an account's key, on its pages, or by its webhook endpoints. */
-export const attackKinds = ['keys', 'pages', 'endpoints'] as const;
+/** How attackers attack: with an account's key, on its pages, by its webhook endpoints, or by requests of its key that cause long work. */
+export const attackKinds = ['keys', 'pages', 'endpoints', 'long'] as const;
 export type AttackKind = (typeof attackKinds)[number];
 
 /** The attackers of these kinds. The key of each admits so many requests a second. */
@@ -18,7 +19,7 @@ export async function attackersOf(
   perSecond: number,
   kinds: readonly AttackKind[],
 ): Promise<Attacker[]> {
-  const open = { keys: keyAttackers, pages: pageAttackers, endpoints: endpointAttackers };
+  const open = { keys: keyAttackers, pages: pageAttackers, endpoints: endpointAttackers, long: longAttackers };
   const opened: Attacker[] = [];
   for (const kind of kinds) opened.push(...(await open[kind](await openAttackingAccount(eligo, perSecond))));
   return opened;

@@ -154,8 +154,11 @@ export class Database implements Db {
 
   /** A connection whose state is not known is closed. */
   giveBack(client: pg.PoolClient, scope: Scope | null, isStateKnown: boolean): void {
-    client.release(!isStateKnown);
-    this.#turns.leave(scope);
+    try {
+      client.release(!isStateKnown);
+    } finally {
+      this.#turns.leave(scope);
+    }
   }
 
   /** The name under which a built query's shape is prepared, if it is. */
