@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isOldServer } from '@eligo/events';
@@ -114,8 +114,29 @@ it('stops everything when npm is stopped, although npm forwards no signal', asyn
   await stop(latest);
 });
 
+it('serves although nothing that it says can be written, also after NATS was killed [D14.137]', async () => {
+  const earlier = stackFileOf(home);
+  const full = openSync('/dev/full', 'w');
+  latest = npmStart(home, port, '', full);
+  runs.push(latest);
+  closeSync(full);
+  const natsOf = ({ processes }: StackFile) => processes.find(({ name }) => name === 'nats')?.pid ?? 0;
+  // It cannot say that it is ready: its file is written when it is.
+  const next = async (before: StackFile) => {
+    const isNext = () => latest.npm.exitCode !== null || natsOf(stackFileOf(home)) !== natsOf(before);
+    await waitUntil(isNext, { withinMs: 180_000, what: 'a new process of NATS' });
+    return stackFileOf(home);
+  };
+  const file = await next(earlier);
+  expect(await listRates(file)).toBe(200);
+  process.kill(natsOf(file), 'SIGKILL');
+  const after = await next(file);
+  expect(latest.npm.exitCode).toBe(null);
+  expect(await listRates(after)).toBe(200);
+});
+
 it('keeps its keys and data when all its processes are killed, and stops what they left running', async () => {
-  const before = await ready(start());
+  const before = stackFileOf(home);
   await killStack(latest);
   const orphans = before.processes.filter(({ name }) => name === 'postgres' || name === 'nats');
   expect(orphans.map(isGone)).toEqual([false, false]);

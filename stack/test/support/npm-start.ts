@@ -19,8 +19,11 @@ export interface Run {
   said(): string;
 }
 
-/** As npm does it: a process that starts a shell that starts the script of package.json, and that passes no signal on. */
-export function npmStart(home: Home, port: number, args = ''): Run {
+/**
+ * As npm does it: a process that starts a shell that starts the script of package.json, and that passes no signal on. What it says goes to `output` where
+ * that is given, and `said` then has nothing.
+ */
+export function npmStart(home: Home, port: number, args = '', output: 'pipe' | number = 'pipe'): Run {
   const { scripts } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8')) as {
     scripts: { start: string };
   };
@@ -35,7 +38,7 @@ export function npmStart(home: Home, port: number, args = ''): Run {
       DATABASE_URL: '',
       NATS_URL: '',
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', output, output],
   });
   let text = '';
   for (const stream of [npm.stdout, npm.stderr]) {
