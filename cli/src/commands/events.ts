@@ -54,14 +54,19 @@ export const eventCommands: readonly Command[] = [
   },
   {
     name: 'events rebuild-streams',
-    usage: '[--service SERVICE]',
+    usage: '[--service SERVICE] [--of-deleted-installation NAME]',
     summary:
-      'Deletes streams, after Postgres was restored to an earlier moment; the running services make them anew from their outboxes within seconds. Consumers ignore events that they have already handled. Uses NATS_URL, or the running stack.',
-    options: { service: { type: 'string' } },
+      'Deletes streams, after Postgres was restored to an earlier moment; the running services make them anew from their outboxes within seconds. Consumers ignore events that they have already handled. Refuses the stream of another installation, unless NAME is what the refusal names. Uses NATS_URL, or the running stack.',
+    options: { service: { type: 'string' }, 'of-deleted-installation': { type: 'string' } },
     async run(given) {
       const services = componentsNamed('service', given.text('service'));
       const place = natsPlace();
-      for (const service of services) await withComponent(service, () => deleteStreams(place, [service]));
+      const deletedInstallation = given.text('of-deleted-installation');
+      for (const service of services) {
+        await withComponent(service, (database) =>
+          deleteStreams(place, [{ service, owner: { database, deletedInstallation } }]),
+        );
+      }
       return {
         json: { services },
         lines: [`Deleted the streams of ${services.join(', ')}; these services rebuild them now (see events repairs)`],

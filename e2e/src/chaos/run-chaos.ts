@@ -144,7 +144,7 @@ async function underFire(
       fullDisks += 1;
     }
     if (kills % killsBetween === Math.ceil(killsBetween / 2)) {
-      await deleteStreams({ url: eligo.nats }, ['checkout']);
+      await deleteStreams({ url: eligo.nats }, [{ service: 'checkout', owner: 'anyone' }]);
       lostStreams += 1;
     }
     await pause(random.between(50, 900));

@@ -71,6 +71,22 @@ export async function refuseForeignStream(
 }
 
 /**
+ * Whose the producing service's stream is, if it may be another installation's: what its mark names, or `unmarkedStream` for one without a mark that the outbox
+ * does not remember. Undefined for this installation's own.
+ */
+export async function otherOwner(database: Database, service: string, found: StreamInfo): Promise<string | undefined> {
+  const installation = await installationLabel(database);
+  const owner = ownerOf(found);
+  if (owner !== undefined && owner === installation) return undefined;
+  const isRemembered = (await rememberedStream(database, streamOf(service))) === found.created;
+  if (isRemembered && (owner === undefined || isOlder(installation, owner))) return undefined;
+  return owner ?? unmarkedStream;
+}
+
+/** Stands for the owner of a stream that names none. */
+export const unmarkedStream = 'unmarked';
+
+/**
  * Whether the service's own stream on this server is the one of its database. The server then is this installation's: no two streams were created in
  * the same nanosecond. Throws StreamRefused if the stream bears another installation's mark.
  */
@@ -145,7 +161,7 @@ export class SourceOwner {
 
 /** The text for a stream without a mark that a consumer waits at for too long. */
 export function unknownStream(service: string): string {
-  return `stream ${streamOf(service)} names no installation and this database does not know it. ${remedy}`;
+  return `stream ${streamOf(service)} names no installation and this database does not know it. ${remedyOf(unmarkedStream)}`;
 }
 
 // False for a stream that has no mark; throws for one with another installation's.
@@ -153,7 +169,7 @@ function isMarked(found: StreamInfo, installation: string | undefined): boolean 
   const owner = ownerOf(found);
   if (owner === undefined || owner === installation) return owner !== undefined;
   throw new StreamRefused(
-    `stream ${found.config.name} belongs to another Eligo installation (${owner}); this one is ${installation ?? 'not recorded in its database'}. ${remedy}`,
+    `stream ${found.config.name} belongs to another Eligo installation (${owner}); this one is ${installation ?? 'not recorded in its database'}. ${remedyOf(owner)}`,
   );
 }
 
@@ -174,13 +190,13 @@ function setUpOf(installation: string): string {
 
 function unknown({ config }: StreamInfo, what: string): StreamRefused {
   return new StreamRefused(
-    `stream ${config.name} ${what}. It belongs to another installation or to a deleted database. ${remedy}`,
+    `stream ${config.name} ${what}. It belongs to another installation or to a deleted database. ${remedyOf(unmarkedStream)}`,
   );
 }
 
 const prefix = 'Eligo installation: ';
-const remedy =
-  'Give this installation a NATS server or account of its own and set NATS_URL. If the other installation is deleted, run: eligo events rebuild-streams';
+const remedyOf = (owner: string) =>
+  `Give this installation a NATS server or account of its own and set NATS_URL. If the other installation is deleted, run: eligo events rebuild-streams --of-deleted-installation "${owner}"`;
 
 const recorded = unscoped<{ name: string; set_up: string }>(
   'events.installation',

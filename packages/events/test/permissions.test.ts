@@ -147,7 +147,7 @@ describe('the server refuses', () => {
   });
 
   test('to rebuild streams as a service, and the error says what to do [D14.217]', async () => {
-    await expect(deleteStreams({ url: urlOf('alpha') }, ['alpha'])).rejects.toThrow(
+    await expect(deleteStreams({ url: urlOf('alpha') }, [{ service: 'alpha', owner: 'anyone' }])).rejects.toThrow(
       'The server rejected the deletion of stream ELIGO_ALPHA; use a NATS user who may delete it',
     );
   });

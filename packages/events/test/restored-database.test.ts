@@ -27,7 +27,10 @@ test('a database that was restored to an earlier moment publishes nothing beside
   expect(told()).toHaveLength(1);
   expect(await waiting()).toBe(10);
 
-  await deleteStreams({ url: on.nats.url }, ['alpha', 'beta']);
+  await deleteStreams({ url: on.nats.url }, [
+    { service: 'alpha', owner: { database: on.alpha } },
+    { service: 'beta', owner: { database: on.beta } },
+  ]);
   await until(async () => (await waiting()) === 0);
   await on.consumer();
   await until(async () => (await on.effects()).events === 70);
@@ -47,7 +50,7 @@ test('a consumer whose inbox was restored beside a stream that is not newer gets
   await restore();
   await on.consumer();
   expect(await on.effects()).toEqual({ events: 0, effects: 0 });
-  await deleteStreams({ url: on.nats.url }, ['alpha']);
+  await deleteStreams({ url: on.nats.url }, [{ service: 'alpha', owner: { database: on.alpha } }]);
   // The relay that leads sees it when it publishes next, or within ten seconds.
   await appendSome(on.alpha, 1);
   await until(async () => (await on.effects()).events === 31);
@@ -56,7 +59,8 @@ test('a consumer whose inbox was restored beside a stream that is not newer gets
 });
 
 test('an unreachable server is an error that says so', async () => {
-  await expect(deleteStreams({ url: 'nats://127.0.0.1:1', withinMs: 200 }, ['alpha'])).rejects.toThrow(
+  const place = { url: 'nats://127.0.0.1:1', withinMs: 200 };
+  await expect(deleteStreams(place, [{ service: 'alpha', owner: { database: on.alpha } }])).rejects.toThrow(
     /^NATS is unreachable: /,
   );
 });

@@ -1,3 +1,4 @@
+import type { Database } from '@eligo/postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { connectNats, deleteStreams, natsServerConfig, watchProgress } from '../src/index.ts';
 import { streamSettings } from '../src/stream-settings.ts';
@@ -86,7 +87,17 @@ test('an installation that is given the NATS server of another one neither takes
 
   // As the words say, once the other one is gone.
   await on.end();
-  await deleteStreams({ url: on.nats.url }, ['alpha']);
+  const remove = (deletedInstallation?: string) =>
+    deleteStreams({ url: on.nats.url }, [{ service: 'alpha', owner: { database: beside.alpha, deletedInstallation } }]);
+  const owner = /\((set up [^)]+)\)/.exec(relay.refusal() ?? '')?.[1];
+  for (const given of [undefined, 'unmarked', 'set up 2026-01-02T03:04:05.678Z']) {
+    await expect(remove(given)).rejects.toThrow(
+      `Stream ELIGO_ALPHA belongs to another Eligo installation (${owner}). It was not deleted. If that installation is deleted, add --of-deleted-installation "${owner}"`,
+    );
+  }
+  expect((await descriptionOf())?.endsWith(`${owner}`)).toBe(true);
+  expect(relay.refusal()).toContain(`run: eligo events rebuild-streams --of-deleted-installation "${owner}"`);
+  await remove(owner);
   await until(async () => (await beside.effects()).events === 3);
   expect([relay.refusal(), foreign.refusal()]).toEqual([undefined, undefined]);
 });
@@ -174,8 +185,18 @@ test.each([
     await other.admin(`insert into alpha.outbox_stream (stream, created) values ('ELIGO_ALPHA', $1)`, [remembered]);
   const foreign = await openOther().relay();
   await until(() => foreign.refusal() !== undefined);
-  expect(foreign.refusal()).toMatch(/^stream ELIGO_ALPHA is not the one of this database\. .* rebuild-streams$/);
+  expect(foreign.refusal()).toMatch(
+    /^stream ELIGO_ALPHA is not the one of this database\. .* rebuild-streams --of-deleted-installation "unmarked"$/,
+  );
   expect(await descriptionOf()).toBeUndefined();
+  const remove = (database: Database, deletedInstallation?: string) =>
+    deleteStreams({ url: on.nats.url }, [{ service: 'alpha', owner: { database, deletedInstallation } }]);
+  await expect(remove(other.open('alpha'))).rejects.toThrow(
+    'Stream ELIGO_ALPHA names no installation, and this database does not know it. It was not deleted.',
+  );
+  expect(await descriptionOf()).toBeUndefined();
+  // The one whose outbox remembers it needs no word.
+  await remove(on.alpha);
 });
 
 test('an installation marks its stream again that a later one has marked, and an earlier one keeps its mark [D14.317]', async () => {
