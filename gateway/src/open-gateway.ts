@@ -10,7 +10,9 @@ export interface Gateway {
   readonly url: string;
   readonly adminPort: number;
   ready(): Promise<Readiness>;
-  /** Becomes not ready, stops accepting, waits for the requests in flight, then stops all else in order. */
+  /** Becomes not ready, and serves on for the drain delay. */
+  leave(): Promise<void>;
+  /** Leaves, stops accepting, waits for the requests in flight, then stops all else in order. */
   stop(): Promise<void>;
 }
 
@@ -35,14 +37,18 @@ export async function openGateway(parts: Omit<ServiceParts, 'grpc'>): Promise<Ga
       url = gatewayUrl(host, await made.http.listen(made.port, host));
       return { url };
     });
+    const leave = () => {
+      made.leave();
+      return service.leave();
+    };
     return {
       service,
       url,
       adminPort,
       ready: () => service.ready(),
+      leave,
       async stop() {
-        made.leave();
-        await service.leave();
+        await leave();
         await made.http.close(inFlightWaitMs);
         await service.stop();
       },

@@ -9,6 +9,8 @@ export interface OpenComponent {
   readonly adminPort: number;
   /** Serves its methods to the others. */
   readonly server: RpcServer;
+  /** Becomes not ready and serves on for the drain delay. */
+  leave(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -44,7 +46,11 @@ export async function loadCompositions(): Promise<Compositions> {
     webhooks: (parts) => openService(webhooksService, parts),
     async gateway(parts) {
       const opened = await gateway.openGateway(parts);
-      return { adminPort: opened.adminPort, server: opened.service.server, stop: () => opened.stop() };
+      return {
+        ...{ adminPort: opened.adminPort, server: opened.service.server },
+        leave: () => opened.leave(),
+        stop: () => opened.stop(),
+      };
     },
   };
   const sources: Record<ComponentName, readonly MigrationSource[]> = {
@@ -65,7 +71,7 @@ async function openService<Settings>(
   const service = await buildService(composition, { ...parts, grpc: false });
   try {
     const { adminPort } = await service.start();
-    return { adminPort, server: service.server, stop: () => service.stop() };
+    return { adminPort, server: service.server, leave: () => service.leave(), stop: () => service.stop() };
   } catch (error) {
     await service.stop();
     throw error;

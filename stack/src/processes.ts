@@ -16,12 +16,21 @@ interface Part {
   readonly stage?: Stage | undefined;
   readonly admin: string | null;
   readonly pid: () => number;
+  readonly leave: () => Promise<void>;
   readonly stop: () => Promise<void>;
   readonly kill: (signal: NodeJS.Signals) => void;
 }
 
-/** How long a process may take to finish what it has begun: past the longest call, within an orchestrator's patience. */
-const graceMs = 30_000;
+/** A part of this process: it becomes not ready and serves on for the drain delay, then it stops. */
+export interface PartHere {
+  leave(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** How long a server may take to finish what it has begun. */
+const serverGraceMs = 30_000;
+/** And a component: the longest drain delay, and 65 s for what is in flight, as with other orchestrators (docs/deploying.md). */
+const componentGraceMs = 95_000;
 
 /** Everything that a stack has started, in the order in which it came up; it goes down in the other. */
 export class Processes {
@@ -35,19 +44,24 @@ export class Processes {
       stage,
       admin,
       pid: () => process.current().pid,
-      stop: () => process.stop(graceMs),
+      leave: nothing,
+      stop: () => process.stop(stage === undefined ? serverGraceMs : componentGraceMs),
       kill: (signal) => process.kill(signal),
     });
   }
 
   /** A part of this process. */
-  addHere(name: string, admin: string, stop: () => Promise<void>): void {
-    this.#parts.push({ name, admin, pid: () => process.pid, stop, kill: () => undefined });
+  addHere(name: string, admin: string, part: PartHere): void {
+    this.#parts.push({
+      ...{ name, admin, pid: () => process.pid, kill: () => undefined },
+      leave: () => part.leave(),
+      stop: () => part.stop(),
+    });
   }
 
   /** Something that is no process, but is to be closed in its turn. */
   addWork(stop: () => Promise<void>): void {
-    this.#parts.push({ name: '', admin: null, pid: () => 0, stop, kill: () => undefined });
+    this.#parts.push({ name: '', admin: null, pid: () => 0, leave: nothing, stop, kill: () => undefined });
   }
 
   list(): StackProcess[] {
@@ -77,7 +91,10 @@ export class Processes {
 
   async #stopAll(): Promise<void> {
     const troubles: unknown[] = [];
-    const stop = (part: Part) => part.stop().catch((error: unknown) => troubles.push(error));
+    const note = (error: unknown) => void troubles.push(error);
+    const stop = (part: Part) => part.stop().catch(note);
+    // Each stops only when its drain delay is over: all wait for theirs at the same time.
+    await Promise.all(this.#parts.map((part) => part.leave().catch(note)));
     // Each takes its time to drain.
     for (const stage of ['gateways', 'services'] as const) {
       await Promise.all(this.#parts.filter((part) => part.stage === stage).map(stop));
@@ -85,4 +102,8 @@ export class Processes {
     for (const part of this.#parts.toReversed()) if (part.stage === undefined) await stop(part);
     if (troubles.length > 0) throw new AggregateError(troubles, 'Some processes did not stop cleanly');
   }
+}
+
+function nothing(): Promise<void> {
+  return Promise.resolve();
 }

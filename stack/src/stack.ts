@@ -167,7 +167,7 @@ async function bringUp(home: Home, options: StackOptions, processes: Processes):
       encode: options.encode ?? false,
       signal,
       onFatal: (error) => (options.onFatal ?? onTrouble)(error instanceof Error ? error.message : String(error)),
-      onStarted: (name, component) => processes.addHere(name, adminUrl(variables[name]), () => component.stop()),
+      onStarted: (name, component) => processes.addHere(name, adminUrl(variables[name]), component),
     });
   }
   stackFile();

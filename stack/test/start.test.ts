@@ -65,8 +65,12 @@ async function listRates({ gateway, test_api_key: key }: StackFile): Promise<num
   return (await fetch(`${gateway}/v1/shipping_rates`, { headers: { authorization: `Bearer ${key}` } })).status;
 }
 
+const drainDelayMs = 2_000;
+
 it('says where it is and with which keys, and writes stack.json for its owner alone; its demo account issues receipts to a folder that it names [RUN-1, D14.328]', async () => {
+  vi.stubEnv('ELIGO_DRAIN_DELAY_MS', String(drainDelayMs));
   const run = start();
+  vi.unstubAllEnvs();
   const file = await ready(run);
   expect(file).toMatchObject({
     gateway: `http://127.0.0.1:${port}`,
@@ -110,8 +114,13 @@ it('refuses a second start in the same home, in words', async () => {
   expect(second.said()).toContain(`A stack is already running in ${home.root}`);
 });
 
-it('stops everything when npm is stopped, although npm forwards no signal', async () => {
+it('stops everything when npm is stopped, although npm forwards no signal, after one drain delay for all its parts [D14.210]', async () => {
+  const startedAt = performance.now();
   await stop(latest);
+  const tookMs = performance.now() - startedAt;
+  expect(tookMs).toBeGreaterThan(drainDelayMs - 100);
+  // Six delays, one after the other, take 12 s.
+  expect(tookMs).toBeLessThan(5 * drainDelayMs);
 });
 
 it('serves although nothing that it says can be written, also after NATS was killed [D14.137]', async () => {
