@@ -36,8 +36,12 @@ export interface Command {
   readonly summary: string;
   /** Set if it changes nothing in a database itself. Every other command leaves a row in the audit log of each schema that it opens. */
   readonly readsOnly?: boolean;
-  /** Set if it reads only and shows records of accounts: it leaves the same rows, and no login needs to allow it. */
+  /** The option with which a command that reads only writes as well; it then leaves the same rows. */
+  readonly writesWith?: string;
+  /** Set if it reads only and shows records of accounts: it leaves the same rows. */
   readonly showsAccounts?: boolean;
+  /** Set if it makes a login, which no login has to allow. */
+  readonly logsIn?: boolean;
   readonly options: ParseArgsOptionsConfig;
   /** The words that must follow the name, in order: `KEY_ID`. */
   readonly words?: readonly string[];

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { userInfo } from 'node:os';
 import type { Database } from '@eligo/postgres';
-import { type Login, loginVerifier, newRequestId, publicKeyOf } from '@eligo/rpc';
+import { allowsMethod, type Login, loginVerifier, newRequestId, publicKeyOf } from '@eligo/rpc';
 import { recordOperatorAction } from '@eligo/service';
 import { idKindOf, isId } from '@eligo/values';
 import { type Command, type Given, UsageError } from './command.ts';
@@ -25,15 +25,18 @@ export function runRecorded<Value>(command: Command, given: Given, work: () => P
 
 /**
  * Keeps the running command in the audit log of a schema, once, before it changes or shows anything there: the operator or the machine's user, the
- * command, and the identifiers that it was given. Other options may have names or secrets in them. Throws when it cannot be recorded.
+ * command, and the identifiers that it was given. Other options may have names or secrets in them. Throws when it cannot be recorded, and when the login
+ * does not allow the command: that is recorded of any command.
  */
 export async function recordCommandIn(schema: string, database: Database): Promise<void> {
   const current = running.getStore();
   if (current === undefined || current.recordedIn.has(schema)) return;
   const { command, given, requestId } = current;
-  if (command.readsOnly && !command.showsAccounts) return;
+  if (command.logsIn) return;
+  const writes = !command.readsOnly || (command.writesWith !== undefined && given.flag(command.writesWith));
   const login = currentLogin();
-  const refused = login !== undefined && !command.readsOnly && !login.allows.includes(command.name);
+  const refused = login !== undefined && !allowsMethod(login, command.name, !writes);
+  if (!writes && !command.showsAccounts && !refused) return;
   const accountId = [given.text('account'), ...given.words].find((text) => text && isId('account', text));
   const mode = given.text('mode');
   await recordOperatorAction(database, {
@@ -46,7 +49,10 @@ export async function recordCommandIn(schema: string, database: Database): Promi
     requestId,
     refused,
   });
-  if (refused) throw new UsageError(`Your login does not allow this command; log in with --allow "${command.name}"`);
+  if (refused) {
+    const needed = writes ? `"${command.name}"` : 'reads';
+    throw new UsageError(`Your login does not allow this command; log in with --allow ${needed}`);
+  }
   current.recordedIn.add(schema);
 }
 

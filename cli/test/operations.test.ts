@@ -280,7 +280,8 @@ describe('operators', () => {
     const create = ['keys', 'create', '--account', account, '--mode', 'test'] as const;
     const asUser = (await json(...create)).answer;
     vi.stubEnv('ELIGO_OPERATOR_CREDENTIAL', String(credential));
-    const login = (await json('operator', 'login', '--allow', 'keys revoke', '--for', '5m')).answer;
+    const allowed = ['--allow', 'keys revoke', '--allow', 'reads'];
+    const login = (await json('operator', 'login', ...allowed, '--for', '5m')).answer;
     const { token, proof_key } = login;
     actAs(login);
     try {
@@ -317,6 +318,49 @@ describe('operators', () => {
     });
     for (const secret of [credential, token, proof_key, asUser.key])
       expect(JSON.stringify(rows)).not.toContain(String(secret));
+  });
+
+  it('run a command that only reads by a login that allows reads, or the command by its name, and leave a row where it does not [D14.390]', async () => {
+    const { credential } = (await json('operators', 'add', '--name', 'Mary Jackson')).answer;
+    vi.stubEnv('ELIGO_OPERATOR_CREDENTIAL', String(credential));
+    const logIn = async (...allowed: string[]) => {
+      actAs({});
+      actAs((await json('operator', 'login', ...allowed.flatMap((name) => ['--allow', name]))).answer);
+    };
+    const reads = ['accounts list', 'operators list', 'audit list', 'events repairs', 'events missing', 'ledger check'];
+    try {
+      await logIn('checkout.DecideLetter', 'ledger reread');
+      for (const command of reads) {
+        expect(await eligo(...command.split(' ')), command).toMatchObject({
+          code: 2,
+          out: [],
+          err: [expect.stringContaining('Your login does not allow this command; log in with --allow reads')],
+        });
+      }
+      // To log in again takes no permission of the login before.
+      expect((await eligo('operator', 'login')).code).toBe(0);
+      await logIn('operators list');
+      expect((await eligo('operators', 'list')).code).toBe(0);
+      expect((await eligo('accounts', 'list')).code).toBe(2);
+      await logIn('reads');
+      for (const command of reads) expect((await eligo(...command.split(' '))).code, command).toBe(0);
+      expect(await eligo('ledger', 'check', '--processor')).toMatchObject({
+        code: 2,
+        err: [expect.stringContaining('log in with --allow "ledger check"')],
+      });
+      await logIn('ledger check');
+      expect((await eligo('ledger', 'check', '--processor')).code).toBe(0);
+    } finally {
+      actAs({});
+      vi.stubEnv('ELIGO_OPERATOR_CREDENTIAL', '');
+    }
+    const rows = await audit('--operator', 'Mary Jackson');
+    const of = (service: string, action: string) =>
+      rows.filter((row) => row.service === service && row.action === action).map(({ refused }) => refused);
+    expect(of('gateway', 'accounts list')).toEqual([false, true, true]);
+    // Those that show no account's records leave a row when they are refused.
+    expect(of('gateway', 'operators list')).toEqual([true]);
+    expect([of('checkout', 'ledger check'), of('refunds', 'ledger check')]).toEqual([[false, true, true], [false]]);
   });
 
   it('leave a row for each command that shows records of accounts, in each schema that it reads [D14.350]', async () => {

@@ -25,6 +25,8 @@ export const ledgerCommands: readonly Command[] = [
     summary:
       'Compares records, journals, the ledger, events, the processors’ listed movements and the sandbox’s list to the cent. With --processor also the list that each processor gives now, from behind the last day that was compared, or from a UTC day on. Exits with 1 if anything is wrong, and with 3 if not everything could be compared. Uses DATABASE_URL, ELIGO_SANDBOX_URL, ELIGO_SANDBOX_KEY and the variables of Stripe, or the running stack.',
     readsOnly: true,
+    // It notes the days that it compared.
+    writesWith: 'processor',
     options: { processor: { type: 'boolean' }, from: { type: 'string' } },
     run: check,
   },
@@ -126,6 +128,8 @@ function dayOf(text: string, option: string): number {
 async function compare(given: Given, range: { readonly from: string | undefined } | undefined): Promise<Looked> {
   const { databaseUrl, sandbox } = place();
   const url = databaseUrl;
+  // The schemas that it reads; what it notes is in refunds.
+  for (const component of ['checkout', 'refunds'] as const) await withEverything(component, async () => undefined);
   const database = openDatabase({ url, applicationName: 'eligo ledger check', max: 1, statementTimeoutMs });
   const processors = range && processorsHere(sandbox);
   const onRange = progressOf(given.sayAside);

@@ -69,6 +69,7 @@ export const operatorCommands: readonly Command[] = [
       'Logs in the operator whose credential is in ELIGO_OPERATOR_CREDENTIAL. Prints a signed login for admin ports and this tool, which allows reads, or what --allow names, for at most 12 hours, and its key, which proves calls and is sent to no component.',
     // It writes its own row, in the operator's name.
     readsOnly: true,
+    logsIn: true,
     options: { allow: { type: 'string', multiple: true }, for: { type: 'string', default: '1h' } },
     run: logIn,
   },

@@ -16,6 +16,7 @@ export {
 } from './operator-entry.ts';
 export { generateProofKey, type OperatorRequest, operatorHeaders } from './operator-proof.ts';
 export {
+  allowsMethod,
   type Login,
   type LoginVerifier,
   loginVerifier,
