@@ -1,15 +1,19 @@
 #!/bin/sh
 # `nats.sh [options of nats-server]` runs nats-server, and kills it once JetStream has stopped working. A full disk turns JetStream off or makes it
-# hang, and only a restart helps. Docker restarts a container that exits, and not one that is unhealthy.
+# hang, a removed folder loses what it stores, and only a restart helps. Docker restarts a container that exits, and not one that is unhealthy.
 # `nats.sh check` exits with 0 while JetStream works: it is the container's health check.
 set -u
 
 monitor="${NATS_MONITOR:-http://127.0.0.1:8222}"
 every="${NATS_WATCH_SECONDS:-5}"
 
-# A server whose JetStream hangs still says that it is healthy. It does not answer /jsz.
+# A server whose JetStream hangs still says that it is healthy. It does not answer /jsz. One whose folder was removed answers both, and writes to files
+# that are gone.
 works() {
-  wget -q -t 1 -T 2 -O /dev/null "$monitor/healthz?js-enabled-only=true" && wget -q -t 1 -T 2 -O /dev/null "$monitor/jsz"
+  wget -q -t 1 -T 2 -O /dev/null "$monitor/healthz?js-enabled-only=true" || return 1
+  state=$(wget -q -t 1 -T 2 -O - "$monitor/jsz") || return 1
+  store=$(printf '%s\n' "$state" | sed -n 's/.*"store_dir": *"\([^"]*\)".*/\1/p' | head -n 1)
+  [ -d "$store" ]
 }
 
 if [ "${1:-}" = check ]; then

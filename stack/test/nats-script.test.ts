@@ -20,6 +20,7 @@ interface Script {
   /** The server below it. */
   readonly serverPid: () => number;
   readonly configuration: string;
+  readonly store: string;
   /** What the server says of itself. */
   readonly state: () => Promise<ServerState>;
 }
@@ -38,9 +39,10 @@ async function startScript(watchSeconds: string): Promise<Script> {
   if (spawnSync('wget', ['--version']).status !== 0) writeFileSync(join(folder, 'wget'), standIn, { mode: 0o700 });
   const [port, monitor] = [await freePort('127.0.0.1'), await freePort('127.0.0.1')];
   const configuration = join(folder, 'nats.conf');
+  const store = join(folder, 'store');
   writeFileSync(
     configuration,
-    `listen: "127.0.0.1:${port}"\nhttp: "127.0.0.1:${monitor}"\njetstream { store_dir: "${join(folder, 'store')}" }\n`,
+    `listen: "127.0.0.1:${port}"\nhttp: "127.0.0.1:${monitor}"\njetstream { store_dir: "${store}" }\n`,
   );
   const env = {
     PATH: `${folder}:${process.env.PATH}`,
@@ -69,13 +71,14 @@ async function startScript(watchSeconds: string): Promise<Script> {
   });
   await waitUntil(check, { what: 'a server that is healthy', withinMs: 30_000 });
   const state = async () => (await (await fetch(`http://127.0.0.1:${monitor}/varz`)).json()) as ServerState;
-  return { child, check, serverPid, configuration, state };
+  return { child, check, serverPid, configuration, store, state };
 }
 
 // For a machine without wget, which the image has.
 const standIn = `#!${process.execPath}
 const answer = await fetch(process.argv.at(-1), { signal: AbortSignal.timeout(2_000) });
 process.exitCode = answer.ok ? 0 : 8;
+if (process.argv[process.argv.indexOf('-O') + 1] === '-') console.log(await answer.text());
 `;
 
 test('the NATS container exits when its server stops working, so that its policy restarts it [D14.352]', async () => {
@@ -88,6 +91,16 @@ test('the NATS container exits when its server stops working, so that its policy
   expect(check()).toBe(false);
   const [code] = await once(child, 'exit');
   expect(code).toBe(137);
+});
+
+test('the NATS container exits when the folder of its streams is gone, which its server does not notice [D14.352]', async () => {
+  const { child, check, state, store } = await startScript('0.2');
+  const looks = async () => (await state()).http_req_stats['/jsz'] ?? 0;
+  await waitUntil(async () => (await looks()) >= 3, { what: 'the looks of the script' });
+  const exited = once(child, 'exit');
+  await rm(store, { recursive: true });
+  expect(check()).toBe(false);
+  expect(await exited).toEqual([137, null]);
 });
 
 test.each([
