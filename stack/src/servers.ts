@@ -3,7 +3,7 @@ import { type ComponentName, perComponent } from './components.ts';
 import type { Variables } from './environment.ts';
 import type { Home } from './home.ts';
 import { installationNameOf } from './installation-name.ts';
-import { natsConfiguration } from './nats/configuration.ts';
+import { maxFileStore, natsConfiguration } from './nats/configuration.ts';
 import { givenNatsUrls, refuseUrlsWithoutShared } from './nats/given-urls.ts';
 import { tellIfOldAt } from './nats/old-server.ts';
 import { startNats } from './nats/server.ts';
@@ -109,8 +109,9 @@ async function openNats({ home, secrets, environment, processes, onNews }: Conte
     return { nats: given, natsUrlOf: givenNatsUrls(given, environment, onNews) };
   }
   refuseUrlsWithoutShared(environment);
+  const room = { maxFileStore: maxFileStore(environment.ELIGO_NATS_STORE_GB) };
   const server = await startNats(home, {
-    configuration: (place) => natsConfiguration(place, (name) => secrets.natsPasswords[name]),
+    configuration: (place) => natsConfiguration({ ...place, ...room }, (name) => secrets.natsPasswords[name]),
     watchUrl: (place) => `nats://admin:${secrets.natsPasswords.admin}@${place.host}:${place.port}`,
     onNews,
     ...hooks,

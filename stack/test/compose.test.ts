@@ -243,7 +243,7 @@ it('publishes the gateways that docs/deploying.md scales to on a range of ports,
 
 it('gives NATS the passwords that its configuration reads', () => {
   const configuration = readFileSync(join(repositoryRoot, 'deploy', 'nats.conf'), 'utf8');
-  const read = [...configuration.matchAll(/\$([A-Z_]+_PASSWORD)\b/g)].map(([, name]) => name);
+  const read = [...configuration.matchAll(/\$([A-Z_]+_(?:PASSWORD|FILE))\b/g)].map(([, name]) => name);
   expect(Object.keys(serviceNamed('nats').environment ?? {}).sort()).toEqual(read.sort());
 });
 

@@ -51,4 +51,5 @@ export { currentRepair, listRepairs, type Repair } from './repairs.ts';
 export { publishAgain } from './republish.ts';
 export { pruneEvents, type Retention } from './retention.ts';
 export { type StreamOptions, StreamRefused } from './stream-settings.ts';
+export { streamBytes } from './streams.ts';
 export { isTransientFailure } from './transient-failure.ts';

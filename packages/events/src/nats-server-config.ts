@@ -19,7 +19,7 @@ export interface NatsServerOptions {
   readonly storeDirectory: string;
   /** `host:port` for health and metrics, if they are wanted. */
   readonly monitor?: string;
-  /** JetStream's room on disk (10 GB). */
+  /** JetStream's room on disk, or the name of an environment variable that holds it, written `$NAME` (10GB). */
   readonly maxFileStore?: string;
 }
 

@@ -19,6 +19,11 @@ export async function findStream(connection: EventConnection, service: string): 
   return orMissing(() => connection.manager.streams.info(streamOf(service)));
 }
 
+/** Bytes of the service's stream on disk; undefined if there is none. */
+export async function streamBytes(connection: EventConnection, service: string): Promise<number | undefined> {
+  return (await findStream(connection, service))?.state.bytes;
+}
+
 /** Creates the service's stream. */
 export async function createStream(connection: EventConnection, service: string, own: OwnStream): Promise<StreamInfo> {
   return connection.manager.streams.add(streamSettings(service, own));

@@ -1,5 +1,7 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { checkEvents } from '../src/index.ts';
+import { checkEvents, streamBytes } from '../src/index.ts';
 import { type Fixture, openFixture } from './fixture.ts';
 import { type NatsProcess, natsProcess } from './nats-process.ts';
 import { appendSome, type EventsDatabase, eventsDatabase, until } from './support.ts';
@@ -39,6 +41,19 @@ test('a store that is full fails the check, and costs a few lines of the log [D1
   await expect(checkEvents(connection, 'alpha', on.alpha)).rejects.toThrow('Events are not published');
   // Half a second, one, two: hundreds of events wait, and each round has one line.
   expect(refusals().length).toBeLessThanOrEqual(5);
+});
+
+test('the bytes of the streams tell that the store reaches its limit, and a higher limit lets waiting events through [D14.391]', async () => {
+  const bytes = (await streamBytes(await on.connect('alpha'), 'alpha')) ?? 0;
+  expect(bytes / 40_960).toBeGreaterThan(0.8);
+  // The last write may pass it.
+  expect(bytes / 40_960).toBeLessThan(1.1);
+  expect(await waiting()).toBeGreaterThan(0);
+  await nats.stop();
+  const file = join(dirname(nats.directory), 'nats.conf');
+  writeFileSync(file, readFileSync(file, 'utf8').replace('max_file: 40KB', 'max_file: 40MB'));
+  await nats.start();
+  await until(async () => (await waiting()) === 0);
 });
 
 const refusals = () => on.logger.lines.filter(({ message }) => message.startsWith('Stream did not acknowledge events'));

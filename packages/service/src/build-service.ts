@@ -108,6 +108,7 @@ export async function buildService<Settings>(
       url: common.natsUrl,
       tlsFolder: common.natsTlsFolder,
       streamReplicas: common.streamReplicas,
+      storeLimitBytes: common.natsStoreBytes,
       ...{ logger, metrics, tracing },
       onUnreachable: (reason) => {
         if (opened.events === undefined) waiting.tell(reason);

@@ -11,6 +11,7 @@ import {
   type Relay,
   type RunningConsumer,
   startRelay,
+  streamBytes,
   watchProgress,
 } from '@eligo/events';
 import { currentRequest, isRequestId, newRequestId, withRequestContext } from '@eligo/rpc';
@@ -22,7 +23,18 @@ import { traceWork } from './trace-work.ts';
 
 /** The event bus of production: NATS JetStream, by @eligo/events. Waits for the server if it is not up yet. */
 export const connectNatsEvents: ConnectEvents = async (options) => {
-  const { service, url, tlsFolder, logger, metrics, tracing, onClosed, onUnreachable, streamReplicas } = options;
+  const {
+    service,
+    url,
+    tlsFolder,
+    logger,
+    metrics,
+    tracing,
+    onClosed,
+    onUnreachable,
+    streamReplicas,
+    storeLimitBytes,
+  } = options;
   provideEventContext(contextOfTheRequest);
   const connection = await connectNats({ url, tlsFolder, service, logger, onUnreachable });
   void connection.closed.then((error) => {
@@ -32,6 +44,10 @@ export const connectNatsEvents: ConnectEvents = async (options) => {
   let relay: Relay | undefined;
   watchConsumers(metrics, consumers);
   watchLag(metrics, consumers);
+  metrics.gauge('stream_bytes', 'Bytes of the component’s stream in JetStream', async () => {
+    return (await streamBytes(connection, service)) ?? 0;
+  });
+  metrics.gauge('nats_store_limit_bytes', 'Bytes that JetStream may take for all streams', () => storeLimitBytes);
   return {
     async check(database) {
       const refusal = relay?.refusal();

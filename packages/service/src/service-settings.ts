@@ -13,6 +13,8 @@ export interface ServiceSettings {
   /** Where the files of TLS to NATS are; undefined: Node's own authorities, and TLS for a `tls:` URL alone. */
   readonly natsTlsFolder: string | undefined;
   readonly streamReplicas: number;
+  /** JetStream's room on disk. */
+  readonly natsStoreBytes: number;
   readonly host: string;
   readonly grpcPort: number;
   readonly adminPort: number;
@@ -46,6 +48,7 @@ export function readServiceSettings(env: EnvironmentReader, name: string): Servi
     databaseConnections: env.integer('DATABASE_CONNECTIONS', { default: 10, min: 2, max: 200 }),
     natsUrl: env.secretUrls('NATS_URL'),
     natsTlsFolder: readNatsTlsFolder(env),
+    natsStoreBytes: env.integer('ELIGO_NATS_STORE_GB', { default: 10, min: 1, max: 99_999 }) * 1_073_741_824,
     streamReplicas: env.integer('ELIGO_STREAM_REPLICAS', { default: 1, min: 1, max: 5 }),
     host: env.text('HOST', { default: '127.0.0.1' }),
     grpcPort: env.integer('GRPC_PORT', { default: 0, max: 65_535 }),

@@ -55,6 +55,8 @@ test('the events of a request are published and handled under the id of that req
   expect(page).toMatch(/eligo_consumer_unacknowledged\{[^}]*consumer="own_accounts"[^}]*\} \d/);
   expect(page).toMatch(/eligo_outbox_oldest_seconds\{[^}]*\} \d/);
   expect(page).toMatch(/eligo_dead_letters\{[^}]*\} 0/);
+  expect(page).toMatch(/eligo_stream_bytes\{[^}]*\} [1-9]\d*/);
+  expect(page).toMatch(/eligo_nats_store_limit_bytes\{[^}]*\} 10737418240/);
 
   expect(page).toMatch(/eligo_outbox_repair_events\{[^}]*\} 0/);
   expect(page).toMatch(/eligo_outbox_repair_remaining_seconds\{[^}]*\} 0/);
