@@ -103,6 +103,7 @@ export async function buildService<Settings>(
   let ready = async () => waiting.ready();
   watchReadiness(metrics, () => ready());
   try {
+    await waiting.open();
     const events = await (parts.connectEvents ?? connectNatsEvents)({
       service: name,
       url: common.natsUrl,
@@ -116,6 +117,7 @@ export async function buildService<Settings>(
       onClosed: (error) => parts.onFatal?.(error),
     });
     opened.events = events;
+    waiting.reached();
     const context: ServiceContext<Settings> = {
       name,
       settings,

@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventsMigrations } from '@eligo/events';
@@ -56,6 +57,51 @@ test('a component that TLS to NATS keeps waiting is alive, not ready, and says w
     problems: ['ELIGO_NATS_TLS_FOLDER: ca.crt cannot be read'],
   });
   rmSync(home, { recursive: true });
+  await database.drop();
+});
+
+test('a component whose NATS accepts connections and says nothing is alive before it dials, not ready, and starts when NATS answers [D14.135]', async () => {
+  const database = await serviceDatabase('catalog');
+  const nats = await natsProcess();
+  await nats.start();
+  const adminPort = await freePort();
+  const page = async (path: string) => {
+    const response = await fetch(`http://127.0.0.1:${adminPort}${path}`);
+    return { status: response.status, body: await response.json() };
+  };
+  const { promise: dialed, resolve: isDialed } = Promise.withResolvers<void>();
+  const held = new Set<Socket>();
+  let isSilent = true;
+  const listener = createServer((socket) => {
+    socket.on('error', () => socket.destroy());
+    held.add(socket);
+    isDialed();
+    if (isSilent) return;
+    const server = connect(nats.port, '127.0.0.1').on('error', () => socket.destroy());
+    socket.pipe(server).pipe(socket);
+  }).listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const { port } = listener.address() as AddressInfo;
+  const environment = {
+    ...catalogEnvironment(database.url),
+    ...{ NATS_URL: `nats://127.0.0.1:${port}`, ADMIN_PORT: String(adminPort) },
+  };
+  const starting = build(environment, createLogger({ service: 'catalog', level: 'silent' }));
+  await dialed;
+  expect(await page('/healthz')).toMatchObject({ status: 200 });
+  expect(await page('/readyz')).toMatchObject({
+    status: 503,
+    body: { status: 'unavailable', checks: { nats: 'failed' }, reasons: { nats: 'NATS has not answered yet' } },
+  });
+  isSilent = false;
+  for (const socket of held) socket.destroy();
+  const service = await starting;
+  expect(await page('/readyz')).toMatchObject({ status: 503, body: { checks: { starting: 'failed' } } });
+  expect(await service.start()).toMatchObject({ adminPort });
+  expect(await page('/readyz')).toMatchObject({ status: 200, body: { ready: true } });
+  await service.stop();
+  listener.close();
+  await nats.remove();
   await database.drop();
 });
 
