@@ -90,7 +90,7 @@ export async function buildService<Settings>(
   const tracer = tracing?.tracer;
   const database = parts.database ?? openOwnDatabase(name, common, logger, tracing);
   metrics.watchPool(database);
-  const disk = watchedDisk(common, parts.disk, metrics);
+  const disk = watchedDisk(common, parts.disk, { metrics, logger });
   const { transportTo } = parts;
   // A stack in one process has no connections between components.
   const certificate =
@@ -189,11 +189,15 @@ function isNewWrite(method: DescMethod, from: string): boolean {
 function watchedDisk(
   { diskFolder, diskLeastFreeBytes }: ServiceSettings,
   given: DiskWatch | undefined,
-  metrics: Metrics,
+  { metrics, logger }: { metrics: Metrics; logger: Logger },
 ): DiskWatch | undefined {
+  const onLost = (err: unknown) =>
+    logger.warn({ err }, 'ELIGO_DISK_FOLDER is gone; new writes go on until the disk is full');
   const disk =
     given ??
-    (diskFolder === undefined ? undefined : new DiskWatch({ folder: diskFolder, leastFreeBytes: diskLeastFreeBytes }));
+    (diskFolder === undefined
+      ? undefined
+      : new DiskWatch({ folder: diskFolder, leastFreeBytes: diskLeastFreeBytes, onLost }));
   if (disk !== undefined)
     metrics.gauge('disk_free_bytes', 'Free bytes of the disk that ELIGO_DISK_FOLDER is on', () => disk.freeBytes);
   return disk;

@@ -9,6 +9,8 @@ export interface DiskWatchOptions {
   /** Free bytes of the folder's disk; tests give their own. */
   readonly look?: (folder: string) => Promise<number>;
   readonly everyMs?: number;
+  /** Told once that the folder cannot be looked at any more: new writes then go on whatever its disk has. */
+  readonly onLost?: ((error: unknown) => void) | undefined;
 }
 
 /** Looks at a disk, so that new writes stop before it is full: a Postgres without disk stops for reads as well, and for writes that are half done. */
@@ -18,6 +20,7 @@ export class DiskWatch {
   readonly #firstLook: Promise<void>;
   #freeBytes = Number.POSITIVE_INFINITY;
   #isFull = false;
+  #isLost = false;
 
   constructor(options: DiskWatchOptions) {
     this.#options = options;
@@ -43,12 +46,15 @@ export class DiskWatch {
   }
 
   async lookNow(): Promise<void> {
-    const { folder, leastFreeBytes, look = freeBytesOf } = this.#options;
+    const { folder, leastFreeBytes, look = freeBytesOf, onLost } = this.#options;
     try {
       this.#freeBytes = await look(folder);
-    } catch {
+      this.#isLost = false;
+    } catch (error) {
       // A folder that cannot be looked at says nothing about its disk.
       this.#freeBytes = Number.POSITIVE_INFINITY;
+      if (!this.#isLost) onLost?.(error);
+      this.#isLost = true;
     }
     // A quarter more before writes are let in again, so that they do not come and go with each deleted file.
     this.#isFull = this.#freeBytes < leastFreeBytes * (this.#isFull ? 1.25 : 1);

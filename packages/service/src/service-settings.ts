@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { natsTlsProblem } from '@eligo/events';
 import { tlsProblem } from '@eligo/postgres';
 import { type Identity, type LoginVerifier, loginVerifier, openIdentity } from '@eligo/rpc';
@@ -58,7 +59,7 @@ export function readServiceSettings(env: EnvironmentReader, name: string): Servi
     drainDelayMs: env.integer('ELIGO_DRAIN_DELAY_MS', { default: 0, max: 30_000 }),
     logLevel: env.oneOf('LOG_LEVEL', logLevels, 'info'),
     otlpEndpoint: env.optional('OTEL_EXPORTER_OTLP_ENDPOINT'),
-    diskFolder: env.optional('ELIGO_DISK_FOLDER'),
+    diskFolder: readDiskFolder(env),
     diskLeastFreeBytes: env.integer('ELIGO_DISK_LEAST_FREE_MB', { default: 512, min: 1, max: 1_000_000 }) * 1_048_576,
     traceRatio: readRatio(env, 'OTEL_TRACES_SAMPLER_ARG'),
     operators: readOperators(env),
@@ -84,6 +85,14 @@ function readTlsFolder(env: EnvironmentReader, name: string): string | undefined
     if (!(error instanceof UnusableCertificate)) throw error;
     env.problem(`ELIGO_TLS_FOLDER: ${error.message}`);
   }
+  return folder;
+}
+
+// A wrong name would turn the watch off without a word.
+function readDiskFolder(env: EnvironmentReader): string | undefined {
+  const folder = env.optional('ELIGO_DISK_FOLDER');
+  if (folder !== undefined && statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true)
+    env.problem('ELIGO_DISK_FOLDER must be a folder that the component sees');
   return folder;
 }
 

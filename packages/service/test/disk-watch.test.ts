@@ -1,3 +1,6 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { eventsMigrations } from '@eligo/events';
 import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
 import { client, implement, inProcessTransport } from '@eligo/rpc';
@@ -57,6 +60,33 @@ test('while the disk is nearly full, new writes are 503, reads go on, and readin
   await disk.lookNow();
   expect(await catalog.updatePrice({ id: 'c' }, call)).toMatchObject({ priceId: 'c' });
   await service.stop();
+});
+
+test('a folder that is not there is refused at startup, and one that vanishes later is told once [D14.223]', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'eligo-disk-'));
+  const file = join(folder, 'file');
+  writeFileSync(file, '');
+  const composition = { name: 'catalog', migrations: [], build: () => ({ handlers: [] }) };
+  for (const ELIGO_DISK_FOLDER of [join(folder, 'mistyped'), file]) {
+    const environment = { ...catalogEnvironment(database.url), ELIGO_DISK_FOLDER };
+    await expect(buildService(composition, { environment })).rejects.toMatchObject({
+      problems: ['ELIGO_DISK_FOLDER must be a folder that the component sees'],
+    });
+  }
+  const lost: unknown[] = [];
+  const onLost = (error: unknown) => void lost.push(error);
+  const disk = new DiskWatch({ folder, leastFreeBytes: 1, everyMs: 3_600_000, onLost });
+  await disk.check();
+  rmSync(folder, { recursive: true });
+  for (let looks = 0; looks < 3; looks++) await disk.lookNow();
+  expect(lost).toEqual([expect.objectContaining({ code: 'ENOENT' })]);
+  mkdirSync(folder);
+  await disk.lookNow();
+  expect(disk.freeBytes).toBeLessThan(Number.POSITIVE_INFINITY);
+  rmSync(folder, { recursive: true });
+  await disk.lookNow();
+  expect(lost).toHaveLength(2);
+  disk.stop();
 });
 
 test('the free bytes are those of the disk, and a folder that cannot be looked at stops no write [D14.223]', async () => {
