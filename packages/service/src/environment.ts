@@ -212,6 +212,8 @@ export class EnvironmentReader {
     if (password === '') this.problem(`${name} has no password`);
     else if (isGuessable(password) || password === decodeURIComponent(url.username)) {
       this.problem(`${name} has a known default password; production requires one of your own`);
+    } else if (password.length < shortestPassword) {
+      this.problem(`${name} has a password that is shorter than ${shortestPassword} characters`);
     }
   }
 }
@@ -222,6 +224,8 @@ function familyOf(hostname: string): number {
 }
 
 const shortestSecret = 16;
+/** A provider of databases or mail may choose the password of a URL, and some choose shorter ones than ours. */
+const shortestPassword = 10;
 
 const guessedFirst = new Set(['eligo', 'postgres', 'password', 'secret', 'changeme', 'admin', 'nats', 'test']);
 
