@@ -79,8 +79,9 @@ export function sandboxApp(parts: AppParts): RequestListener {
 
   async function answerStripeCall(exchange: Exchange): Promise<void> {
     const { request, method, path, headers } = exchange;
-    const form = method === 'GET' ? exchange.query : await readForm(request, isUpload(method, path));
+    // A body takes memory, up to 10 MB of it.
     needSecretKey(request);
+    const form = method === 'GET' ? exchange.query : await readForm(request, isUpload(method, path));
     const account = readAccount(request, parts.platformAccount);
     exchange.processorAccountId = account;
     const match = matchRoute(method, path);
@@ -132,10 +133,10 @@ export function sandboxApp(parts: AppParts): RequestListener {
   async function answerWitnessCall(exchange: Exchange): Promise<void> {
     const { request, response, method, path, headers } = exchange;
     exchange.route = 'witness';
-    const body = method === 'GET' ? '' : await readBody(request);
     if (headerOf(request, 'origin') !== '' || !namesThisServer(request))
       throw new Refusal(403, { type: 'invalid_request_error', message: 'Requests from browsers are not allowed.' });
     needSecretKey(request);
+    const body = method === 'GET' ? '' : await readBody(request);
     const told = await parts.witness(method, path, parseQuery(exchange.query), readJson(body));
     if (typeof told === 'string') {
       send(exchange, 200, told);
