@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Home, readJsonFile, writePrivateFile } from '../home.ts';
 import { secretsOf } from '../secrets.ts';
 import type { StackFile } from '../stack-file.ts';
 import { copyCluster } from './cluster-copy.ts';
+import { syncPath, syncTree } from './sync-tree.ts';
 
 /** What a backup says of itself; it is written last, so that a backup without it is not whole. */
 export interface BackupNote {
@@ -53,6 +54,10 @@ export async function backUp(
   });
   const kept: KeptSecrets = { secrets: secretsOf(home), demo: readJsonFile(join(home.root, 'demo.json')) };
   writeFileSync(secretsFile, `${JSON.stringify(kept, undefined, 2)}\n`, { mode: 0o600, flag: 'wx' });
+  // The note says that all else is whole, so all else is on the disk first.
+  await syncTree(folder);
+  await syncPath(secretsFile);
+  await syncPath(dirname(resolve(secretsFile)));
   const note: BackupNote = {
     format: 1,
     created_at: new Date().toISOString(),
@@ -62,6 +67,7 @@ export async function backUp(
     secrets_fingerprint: fingerprintOf(kept),
   };
   writePrivateFile(join(folder, noteName), `${JSON.stringify(note, undefined, 2)}\n`);
+  for (const path of [join(folder, noteName), folder, dirname(resolve(folder))]) await syncPath(path);
   return note;
 }
 

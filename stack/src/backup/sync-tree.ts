@@ -1,0 +1,23 @@
+import { open, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** Makes a folder durable, with everything in it: what was written may otherwise be in memory alone, and be gone after a power loss. */
+export async function syncTree(path: string, sync: (path: string) => Promise<void> = syncPath): Promise<void> {
+  for (const entry of await readdir(path, { withFileTypes: true })) {
+    const inside = join(path, entry.name);
+    if (entry.isDirectory()) await syncTree(inside, sync);
+    else if (entry.isFile()) await sync(inside);
+  }
+  // The names of the files are the folder's own content.
+  await sync(path);
+}
+
+/** Makes a file durable, or the names in a folder. */
+export async function syncPath(path: string): Promise<void> {
+  const file = await open(path, 'r');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
