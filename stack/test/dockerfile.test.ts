@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { freePort, freePorts } from '@eligo/ports';
@@ -28,10 +37,11 @@ const generated = generateSecrets();
 const secrets = composeVariables(generated);
 const parts = ['sandbox', ...componentNames] as const;
 
-// Under root the parts run as somebody else, as in their images, if that user can run this Node.
-const nobody = postgresUser();
-const user = nobody && mayEnter(nobody, process.execPath) ? nobody : undefined;
+// Under root the parts run as somebody else, as in their images.
+const user = postgresUser();
 const asUser = user ? { uid: user.uid, gid: user.gid } : {};
+/** This Node, or a copy of it where that user may not run it: a clone below /root has it there. */
+let node = process.execPath;
 
 let workshop: Workshop;
 let home: Home;
@@ -50,6 +60,12 @@ interface Places {
 beforeAll(async () => {
   const folder = mkdtempSync(join(tmpdir(), 'eligo-image-'));
   chmodSync(folder, 0o711);
+  if (user && !mayEnter(user, node)) {
+    node = join(folder, 'node');
+    copyFileSync(process.execPath, node);
+    chmodSync(node, 0o755);
+    if (!mayEnter(user, node)) throw new Error(`${user.name} may not run a copy of Node in ${folder}`);
+  }
   home = makeHome(join(folder, 'home'));
   workshop = {
     folder: join(folder, 'stages'),
@@ -93,9 +109,9 @@ it('lays out an image that holds what runs and nothing that only builds or tests
 
 it('sets the database up by the one-shot target', () => {
   const folder = join(makeStage(stages, 'migrate', workshop), 'eligo');
-  const [node = '', ...args] = commandOf('migrate');
-  expect(node).toBe('node');
-  const outcome = spawnSync(process.execPath, [...args, '--json'], {
+  const [command = '', ...args] = commandOf('migrate');
+  expect(command).toBe('node');
+  const outcome = spawnSync(node, [...args, '--json'], {
     cwd: folder,
     ...asUser,
     encoding: 'utf8',
@@ -129,7 +145,7 @@ it.each(parts)('starts %s, which its health check finds well', async (name) => {
   const [, ...args] = commandOf(name);
   const child = await startChild({
     name,
-    command: process.execPath,
+    command: node,
     args,
     folder,
     environment,
@@ -139,7 +155,7 @@ it.each(parts)('starts %s, which its health check finds well', async (name) => {
   });
   started.set(name, child);
   const check = compose.services[name]?.healthcheck?.test.slice(2) ?? [];
-  const isWell = () => spawnSync(process.execPath, check, { cwd: folder, ...asUser, env: environment }).status === 0;
+  const isWell = () => spawnSync(node, check, { cwd: folder, ...asUser, env: environment }).status === 0;
   const status = await waitUntil(() => (child.hasEnded() ? 'ended' : isWell() && 'well'), { withinMs: 60_000 });
   const log = readFileSync(join(home.logs, `${name}.log`), 'utf8');
   expect({ status, log: status === 'well' ? '' : log }).toEqual({ status: 'well', log: '' });
@@ -168,7 +184,7 @@ it.each([
 function callTool(args: readonly string[]): unknown {
   const folder = join(makeStage(stages, 'cli', workshop), 'eligo');
   const [, ...entry] = JSON.parse(lastOf(stages, 'cli', 'ENTRYPOINT') ?? '[]') as string[];
-  const answer = spawnSync(process.execPath, [...entry, ...args, '--json'], {
+  const answer = spawnSync(node, [...entry, ...args, '--json'], {
     cwd: folder,
     ...asUser,
     encoding: 'utf8',
