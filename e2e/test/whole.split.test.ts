@@ -10,6 +10,7 @@ import { describeMainPath } from './main-path.ts';
 import { describeProbes } from './probes.ts';
 import { describeRolling, drainDelay, twoOfSome } from './rolling.ts';
 import { describeTraces } from './traces.ts';
+import { describeUnreadyPart } from './unready-part.ts';
 
 describe('each part of Eligo in a process of its own', () => {
   let eligo: Constellation;
@@ -38,5 +39,6 @@ describe('each part of Eligo in a process of its own', () => {
   // The gateway refuses most bad input, and it is the same code as in one process.
   describeProbes(() => eligo, isLongRun ? 1 : 5);
   describeConnectionCaps(() => eligo);
+  describeUnreadyPart(() => eligo);
   describeRolling(() => eligo);
 });

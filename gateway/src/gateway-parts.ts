@@ -73,7 +73,11 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
   const readInvoice = readInvoiceDocument({ peers, database });
   const bindings = allBindings(peers, new Answers(peers), files, readInvoice);
   const table = mount(allRoutes, bindings, peers, bodies);
-  const { needed, wanted } = peerChecks(peers, (init) => context.callerFor(init));
+  const { needed, wanted } = peerChecks(
+    peers,
+    (init) => context.callerFor(init),
+    (name) => context.health(name),
+  );
   let readiness = () => Promise.resolve(notServing);
   const pages = pageRoutes({
     openapi: () => JSON.stringify(openapi()),

@@ -1,6 +1,8 @@
+import { Code, ConnectError } from '@connectrpc/connect';
 import type { CallerContext } from '@eligo/proto/caller/v1/caller';
-import type { CallerInit } from '@eligo/rpc';
-import { nobody, type Readiness, type ReadinessChecks } from '@eligo/service';
+import type { HealthService } from '@eligo/proto/health/v1/health';
+import type { CallerInit, Client } from '@eligo/rpc';
+import { NotReady, nobody, type Readiness, type ReadinessChecks } from '@eligo/service';
 import type { Peers } from './peers.ts';
 
 /** The page is public, so it checks at most once a second, however many clients ask. */
@@ -27,6 +29,7 @@ export function sharedReadiness(check: () => Promise<Readiness>): () => Promise<
 export function peerChecks(
   peers: Peers,
   sign: (init: CallerInit) => CallerContext,
+  healthOf: (name: string) => Client<typeof HealthService>,
 ): { needed: ReadinessChecks; wanted: ReadinessChecks } {
   const wanted = readsOf(peers, sign);
   // A round of checks asks both lists at the same time: the calls are made once.
@@ -39,8 +42,28 @@ export function peerChecks(
   const shared = Object.entries(wanted).map(([name, read]) => [name, () => once(name, read)] as const);
   return {
     needed: { services: () => Promise.any(shared.map(([, read]) => read())) },
-    wanted: Object.fromEntries(shared),
+    wanted: Object.fromEntries(shared.map(([name, read]) => [name, readsAndIsWell(read, healthOf(name))])),
   };
+}
+
+// It may answer a read and be no use all the same: pending migrations, another keyring, events that do not get through.
+function readsAndIsWell(read: () => Promise<void>, health: Client<typeof HealthService>): () => Promise<void> {
+  return async () => {
+    const [told] = await Promise.all([
+      health.check({}, { timeoutMs: healthTimeoutMs }).catch(ofEarlierRelease),
+      read(),
+    ]);
+    if (told !== undefined && told.status !== 'ok')
+      throw new NotReady(`${told.status}: ${told.failedChecks.join(', ')}`);
+  };
+}
+
+// Within that of a check. The checks of the service take a second where a server is silent.
+const healthTimeoutMs = 1_400;
+
+// It has its reads alone to tell.
+function ofEarlierRelease(error: unknown): undefined {
+  if (!(error instanceof ConnectError) || error.code !== Code.Unimplemented) throw error;
 }
 
 // One read of each peer, for an account that does not exist: it finds nothing and shows that the whole way there works.

@@ -5,6 +5,7 @@ import { Failure } from '@eligo/failures';
 import { BillingService } from '@eligo/proto/billing/v1/billing';
 import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
 import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
+import { HealthService } from '@eligo/proto/health/v1/health';
 import { RefundsService } from '@eligo/proto/refunds/v1/refunds';
 import { WebhooksService } from '@eligo/proto/webhooks/v1/webhooks';
 import {
@@ -46,11 +47,21 @@ export function fakePeers(accountId: string, identityOf: (name: string) => Ident
   const services = [CatalogService, CheckoutService, BillingService, RefundsService, WebhooksService];
   const transports = new Map(
     services.map((service) => {
-      const handlers = [implement(service, implementationOf(service))];
+      const handlers = [implement(service, implementationOf(service)), healthOf(componentOf(service))];
       const server = rpcServer({ handlers, identity: identityOf(componentOf(service)) });
       return [componentOf(service), inProcessTransport(server, { encode: true })];
     }),
   );
+
+  // Answered as `catalog.check`: every component has the method.
+  function healthOf(component: string) {
+    return implement(HealthService, {
+      async check(request, call) {
+        const override = overrides.get(`${component}.check`);
+        return (override?.(request as SeenCall['request'], call) as { status: string } | undefined) ?? { status: 'ok' };
+      },
+    });
+  }
 
   function implementationOf<Service extends DescService>(service: Service): Implementation<Service> {
     const methods = service.methods.map((method) => [method.localName, handlerOf(method)] as const);

@@ -70,6 +70,39 @@ describe('the public pages', () => {
     },
   );
 
+  test.each([
+    {
+      what: 'has pending migrations',
+      parts: ['catalog'],
+      health: { status: 'unavailable', failedChecks: ['migrations'] },
+      reason: 'unavailable: migrations',
+    },
+    {
+      what: 'serves without events, as all do',
+      parts: ['catalog', 'checkout', 'billing', 'refunds', 'webhooks'],
+      health: { status: 'degraded', failedChecks: ['nats', 'disk'] },
+      reason: 'degraded: nats, disk',
+    },
+  ])(
+    'say that a service which answers reads $what: degraded, and the admin port says why [D14.392]',
+    async ({ parts, health, reason }) => {
+      const gateway = await stack.another();
+      const ask = async (base: string) => (await fetch(`${base}/readyz`)).json() as Promise<Record<string, unknown>>;
+      for (const part of parts) stack.peers.answer(`${part}.check`, () => health);
+      const failed = Object.fromEntries(parts.map((part) => [part, 'failed']));
+      await vi.waitFor(
+        async () => {
+          expect(await ask(gateway.url)).toMatchObject({ status: 'degraded', checks: { services: 'ok', ...failed } });
+          expect(await ask(`http://127.0.0.1:${gateway.adminPort}`)).toMatchObject({
+            ...{ ready: true, status: 'degraded', checks: { services: 'ok', ...failed } },
+            reasons: Object.fromEntries(parts.map((part) => [part, reason])),
+          });
+        },
+        { timeout: 30_000, interval: 100 },
+      );
+    },
+  );
+
   test('what is not there is a 404 in the contract’s shape, without a key outside /v1', async () => {
     const reply = await fetch(`${stack.url}/`);
     expect(reply.status).toBe(404);

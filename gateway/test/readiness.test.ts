@@ -1,24 +1,57 @@
 import type { CallerContext } from '@eligo/proto/caller/v1/caller';
-import type { CallerInit } from '@eligo/rpc';
+import { HealthService } from '@eligo/proto/health/v1/health';
+import {
+  type CallerInit,
+  type Client,
+  client,
+  generateComponentKeys,
+  inProcessTransport,
+  openIdentity,
+  rpcServer,
+} from '@eligo/rpc';
 import { nobody } from '@eligo/service';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Peers } from '../src/peers.ts';
 import { peerChecks } from '../src/readiness.ts';
 
-it('readiness checks ask each service on behalf of nobody, so that they are no neighbor of an account [D14.242]', async () => {
+function peersThat(read: () => Promise<unknown>): Peers {
+  const peer = new Proxy({}, { get: () => read });
+  return { catalog: peer, checkout: peer, billing: peer, refunds: peer, webhooks: peer } as unknown as Peers;
+}
+
+test('readiness checks ask each service on behalf of nobody, so that they are no neighbor of an account [D14.242]', async () => {
   const signed: CallerInit[] = [];
-  const read = async () => ({});
-  const peers = {
-    catalog: { listShippingRates: read },
-    checkout: { listCharges: read },
-    billing: { listInvoices: read },
-    refunds: { listRefunds: read },
-    webhooks: { listEndpoints: read },
-  } as unknown as Peers;
-  const { wanted } = peerChecks(peers, (init) => {
+  const sign = (init: CallerInit) => {
     signed.push(init);
     return {} as CallerContext;
-  });
+  };
+  const well = { check: async () => ({ status: 'ok', failedChecks: [] }) } as unknown as Client<typeof HealthService>;
+  const { wanted } = peerChecks(
+    peersThat(async () => ({})),
+    sign,
+    () => well,
+  );
   await Promise.all(Object.values(wanted).map((check) => check()));
   expect(signed).toEqual(Array.from({ length: 5 }, () => nobody));
+});
+
+test('a service of a release that cannot tell its readiness is judged by its reads [D14.392]', async () => {
+  const { privateKeys, publicKeys } = generateComponentKeys(['gateway', 'catalog']);
+  const identityOf = (name: 'gateway' | 'catalog') =>
+    openIdentity({ name, privateKey: privateKeys[name] ?? '', publicKeys });
+  const gateway = identityOf('gateway');
+  const catalog = inProcessTransport(rpcServer({ handlers: [], identity: identityOf('catalog') }));
+  const health = client(HealthService, catalog, gateway, { callee: 'catalog' });
+  let answersReads = true;
+  const read = async () => {
+    if (!answersReads) throw new Error('The service is gone');
+  };
+  const { wanted } = peerChecks(
+    peersThat(read),
+    (init) => gateway.callerFor(init),
+    () => health,
+  );
+  await expect(wanted.catalog?.()).resolves.toBeUndefined();
+  answersReads = false;
+  await expect(wanted.catalog?.()).rejects.toThrow('The service is gone');
 });

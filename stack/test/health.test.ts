@@ -27,3 +27,23 @@ test('a gateway that serves is waited for until it reaches every service', async
   await reachesAll(child, url, ['catalog', 'webhooks'], () => '');
   expect(asked).toEqual([503, 200, 200]);
 });
+
+test('a gateway reaches a service that serves and is degraded, and not one that is not ready [D14.392]', async () => {
+  const reasons = { catalog: 'degraded: disk', webhooks: 'unavailable: migrations' };
+  const checks = { catalog: 'failed', webhooks: 'failed' };
+  const states = [
+    { checks, reasons },
+    { checks: { ...checks, webhooks: 'ok' }, reasons },
+  ];
+  let asked = 0;
+  const port = await freePort();
+  const server = createServer((_, answer) => {
+    answer.end(JSON.stringify(states[Math.min(asked, 1)]));
+    asked += 1;
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const child = { name: 'gateway', hasEnded: () => false } as Child;
+  await reachesAll(child, `http://127.0.0.1:${port}/readyz`, ['catalog', 'webhooks'], () => '');
+  expect(asked).toBe(2);
+});

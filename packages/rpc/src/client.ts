@@ -35,6 +35,8 @@ export type Client<Service extends DescService> = {
 };
 
 export interface ClientOptions {
+  /** The component that is called: the service's owner unless given, for a service that every component serves. */
+  readonly callee?: string | undefined;
   /** Runs before each call and may throw: the refusal to call inside a transaction. */
   readonly beforeCall?: (() => void) | undefined;
   /** Gives who is to be told for how long the callee of the call that begins now works: undefined if nobody is. */
@@ -50,7 +52,8 @@ export function client<Service extends DescService>(
   as: Identity,
   options: ClientOptions = {},
 ): Client<Service> {
-  const caller: Caller = { callee: componentOf(service), transport, as, budget: new RetryBudget(), ...options };
+  const callee = options.callee ?? componentOf(service);
+  const caller: Caller = { ...options, callee, transport, as, budget: new RetryBudget() };
   const methods: Record<string, unknown> = {};
   for (const method of service.methods) {
     if (method.methodKind === 'unary') methods[method.localName] = unaryMethod(caller, method as DescMethodUnary);

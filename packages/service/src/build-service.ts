@@ -11,6 +11,7 @@ import { EnvironmentReader, type EnvironmentRecord } from './environment.ts';
 import type { ConnectEvents, EventBus } from './event-bus.ts';
 import { failpoint, turnFailpointsOn } from './failpoints.ts';
 import type { Readiness } from './health.ts';
+import { healthHandlers } from './health-handlers.ts';
 import { type Job, prepareJobs, type RunningJobs } from './jobs.ts';
 import { createLogger, type Logger } from './logger.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
@@ -125,6 +126,7 @@ export async function buildService<Settings>(
       database,
       events,
       client: (service) => peers.client(service),
+      health: (callee) => peers.health(callee),
       identity,
       callerFor: (init) => identity.callerFor(init),
       logger,
@@ -142,7 +144,8 @@ export async function buildService<Settings>(
       events.watchProgress?.(database) ?? (async () => ({ behindMs: 0, isGrowing: false })),
     );
     const server = rpcServer({
-      ...{ handlers: built.handlers, identity, observer: metrics.rpcObserver(logger), tracer },
+      ...{ handlers: [...built.handlers, healthHandlers(() => ready())], identity, tracer },
+      observer: metrics.rpcObserver(logger),
       holdBack: (method, { from, scope }) => {
         if (!isNewWrite(method, from)) return undefined;
         disk?.assertRoom();

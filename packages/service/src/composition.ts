@@ -1,6 +1,7 @@
 import type { DescService } from '@bufbuild/protobuf';
 import type { ConsumerDefinition } from '@eligo/events';
 import type { Database, MigrationSource } from '@eligo/postgres';
+import type { HealthService } from '@eligo/proto/health/v1/health';
 import type { CallerInit, Client, Handlers, Identity } from '@eligo/rpc';
 import type { Clock } from '@eligo/values';
 import type { EnvironmentReader } from './environment.ts';
@@ -32,6 +33,8 @@ export interface ServiceContext<Settings = undefined> {
   readonly events: EventBus;
   /** A typed client of a peer, called as this service; one per service, made on first use. */
   client<Service extends DescService>(service: Service): Client<Service>;
+  /** Asks a peer what its `/readyz` says. */
+  health(callee: string): Client<typeof HealthService>;
   readonly identity: Identity;
   /** A caller context for work of this service's own: `catalog.getPrice(request, { caller: context.callerFor(scope) })`. */
   callerFor(init: CallerInit): ReturnType<Identity['callerFor']>;

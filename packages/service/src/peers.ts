@@ -1,6 +1,7 @@
 import type { DescService } from '@bufbuild/protobuf';
 import type { Transport } from '@connectrpc/connect';
 import { refuseInsideTransaction } from '@eligo/postgres';
+import { HealthService } from '@eligo/proto/health/v1/health';
 import { type Client, client, componentOf, type Identity, type Tracer } from '@eligo/rpc';
 import type { GrpcTransport, WatchedCertificate } from '@eligo/rpc/grpc';
 import type { EnvironmentReader } from './environment.ts';
@@ -12,6 +13,8 @@ export type TransportTo = (callee: string) => Transport;
 /** A component's clients, one per peer service. */
 export interface Peers {
   client<Service extends DescService>(service: Service): Client<Service>;
+  /** Of the health of a component, which each serves. */
+  health(callee: string): Client<typeof HealthService>;
   close(): void;
 }
 
@@ -33,17 +36,20 @@ export async function openPeers(options: {
   const { meter } = processTurns();
   const tellWorked = () => meter.tellWorked();
   const reach = transportTo ?? (await byGrpc(environment, connections, certificate));
+  const make = <Service extends DescService>(service: Service, callee: string): Client<Service> => {
+    const transport = reach(callee);
+    const beforeCall = () => refuseInsideTransaction(`a call to ${callee}`);
+    return client(service, transport, identity, { callee, beforeCall, tellWorked, tracer });
+  };
   return {
     client<Service extends DescService>(service: Service): Client<Service> {
       const made = clients.get(service);
       if (made !== undefined) return made as Client<Service>;
-      const callee = componentOf(service);
-      const transport = reach(callee);
-      const beforeCall = () => refuseInsideTransaction(`a call to ${callee}`);
-      const fresh = client(service, transport, identity, { beforeCall, tellWorked, tracer });
+      const fresh = make(service, componentOf(service));
       clients.set(service, fresh);
       return fresh;
     },
+    health: (callee) => make(HealthService, callee),
     close() {
       for (const connection of connections.values()) connection.close();
     },
