@@ -236,11 +236,12 @@ it('says how an account substantiates, and keeps who said so [D14.72]', async ()
   }
 });
 
-it('sets what an account takes for the review of letters [D14.179]', async () => {
-  const { account } = await json('accounts', 'create', '--name', 'Shop');
+it('sets what an account takes for the review of letters, and its time zone [D14.179, D14.376]', async () => {
+  const { account } = await json('accounts', 'create', '--name', 'Shop', '--time-zone', 'UTC');
   const update = (...options: string[]) => json('accounts', 'update', String(account), ...options);
   expect((await update('--letter-fee', '1500')).account).toMatchObject({ letter_fee_cents: 1_500 });
-  expect((await update('--letter-fee', '0')).account).toMatchObject({ letter_fee_cents: 0 });
+  expect((await update('--letter-fee', '0')).account).toMatchObject({ letter_fee_cents: 0, time_zone: 'UTC' });
+  expect((await update('--time-zone', 'US/Central')).account).toMatchObject({ time_zone: 'America/Chicago' });
   expect((await eligo('accounts', 'update', String(account), '--letter-fee', '15.00')).code).toBe(2);
 });
 

@@ -895,6 +895,23 @@ CREATE TRIGGER guard_test_clock BEFORE UPDATE ON billing.test_clocks FOR EACH RO
 grant insert, select, update on test_clocks to eligo_billing;
 grant select on test_clocks to eligo_finder;
 
+create table time_zones (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  time_zone text not null,
+  version bigint not null,
+  recorded_at timestamp(3) with time zone default clock_timestamp() not null,
+  constraint time_zones_pkey PRIMARY KEY (account_id, test_mode),
+  constraint time_zones_time_zone_check CHECK ((time_zone <> ''::text)),
+  constraint time_zones_version_check CHECK ((version > 0))
+);
+alter table time_zones enable row level security;
+alter table time_zones force row level security;
+create policy own_rows on time_zones for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE TRIGGER guard_time_zone BEFORE UPDATE ON billing.time_zones FOR EACH ROW EXECUTE FUNCTION guard_time_zone();
+grant insert, select, update on time_zones to eligo_billing;
+
 create table updated_cards (
   account_id text collate "C" not null,
   test_mode boolean not null,
@@ -1628,6 +1645,21 @@ begin
 end $function$;
 alter function guard_test_clock() owner to eligo_owner;
 grant execute on function guard_test_clock() to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.guard_time_zone()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+begin
+  if new.version <= old.version then
+    raise exception 'time zone % of account % is not newer than %', new.version, new.account_id, old.version
+      using errcode = 'check_violation', constraint = 'time_zones_ascend';
+  end if;
+  return new;
+end $function$;
+alter function guard_time_zone() owner to eligo_owner;
+grant execute on function guard_time_zone() to eligo_billing;
 
 CREATE OR REPLACE FUNCTION billing.next_cancellation(after timestamp with time zone)
  RETURNS timestamp with time zone

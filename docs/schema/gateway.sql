@@ -22,6 +22,7 @@ create table accounts (
   publishable_key text collate "C",
   letter_fee_cents integer default 0 not null,
   shipping_countries text collate "C",
+  time_zone text collate "C" default 'America/New_York'::text not null,
   constraint accounts_pkey PRIMARY KEY (account_id),
   constraint accounts_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(organization_id),
   constraint accounts_accent_color_check CHECK ((accent_color ~ '^#[0-9a-f]{6}$'::text)),
@@ -34,6 +35,7 @@ create table accounts (
   constraint accounts_shipping_countries_check CHECK ((shipping_countries ~ '^[A-Z]{2}(,[A-Z]{2}){0,249}$'::text)),
   constraint accounts_substantiation CHECK ((substantiation = ANY (ARRAY['medical_mcc'::text, 'ninety_percent'::text, 'iias'::text]))),
   constraint accounts_substantiation_is_someones_word CHECK ((((substantiation_set_by IS NULL) = (substantiation_set_at IS NULL)) AND ((substantiation IS NULL) OR (substantiation_set_by IS NOT NULL)))),
+  constraint accounts_time_zone_check CHECK ((time_zone ~ '^[A-Za-z][A-Za-z0-9_+/-]{1,63}$'::text)),
   constraint accounts_version_check CHECK ((version > 0))
 );
 CREATE INDEX accounts_by_organization ON gateway.accounts USING btree (organization_id, account_id) WHERE (organization_id IS NOT NULL);
@@ -46,9 +48,11 @@ CREATE TRIGGER member_made AFTER INSERT ON gateway.accounts FOR EACH ROW WHEN ((
 CREATE TRIGGER queue_changed_features AFTER UPDATE ON gateway.accounts FOR EACH ROW WHEN ((old.features IS DISTINCT FROM new.features)) EXECUTE FUNCTION queue_features();
 CREATE TRIGGER queue_changed_shop_name AFTER UPDATE ON gateway.accounts FOR EACH ROW WHEN ((COALESCE(old.display_name, old.name) IS DISTINCT FROM COALESCE(new.display_name, new.name))) EXECUTE FUNCTION queue_shop_name();
 CREATE TRIGGER queue_changed_statement AFTER UPDATE ON gateway.accounts FOR EACH ROW WHEN ((old.substantiation IS DISTINCT FROM new.substantiation)) EXECUTE FUNCTION queue_statement();
+CREATE TRIGGER queue_changed_time_zone AFTER UPDATE ON gateway.accounts FOR EACH ROW WHEN ((old.time_zone IS DISTINCT FROM new.time_zone)) EXECUTE FUNCTION queue_time_zone();
 CREATE TRIGGER queue_new_features AFTER INSERT ON gateway.accounts FOR EACH ROW EXECUTE FUNCTION queue_features();
 CREATE TRIGGER queue_new_shop_name AFTER INSERT ON gateway.accounts FOR EACH ROW EXECUTE FUNCTION queue_shop_name();
 CREATE TRIGGER queue_new_statement AFTER INSERT ON gateway.accounts FOR EACH ROW EXECUTE FUNCTION queue_statement();
+CREATE TRIGGER queue_new_time_zone AFTER INSERT ON gateway.accounts FOR EACH ROW EXECUTE FUNCTION queue_time_zone();
 grant insert, select, update on accounts to eligo_gateway;
 
 create table api_keys (
@@ -342,6 +346,15 @@ create table statements_to_tell (
 );
 grant delete, insert, select on statements_to_tell to eligo_gateway;
 
+create table time_zones_to_tell (
+  account_id text collate "C" not null,
+  time_zone text not null,
+  version bigint not null,
+  constraint time_zones_to_tell_pkey PRIMARY KEY (account_id),
+  constraint time_zones_to_tell_version_key UNIQUE (version)
+);
+grant delete, insert, select on time_zones_to_tell to eligo_gateway;
+
 CREATE OR REPLACE FUNCTION gateway.expired_files(most integer)
  RETURNS TABLE(account_id text, test_mode boolean, id text)
  LANGUAGE sql
@@ -616,6 +629,19 @@ end $function$;
 alter function queue_statement() owner to eligo_owner;
 grant execute on function queue_statement() to eligo_gateway;
 
+CREATE OR REPLACE FUNCTION gateway.queue_time_zone()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  delete from gateway.time_zones_to_tell where account_id = new.account_id;
+  insert into gateway.time_zones_to_tell (account_id, time_zone) values (new.account_id, new.time_zone);
+  perform pg_notify('eligo_gateway_statements', '');
+  return null;
+end $function$;
+alter function queue_time_zone() owner to eligo_owner;
+grant execute on function queue_time_zone() to eligo_gateway;
+
 CREATE OR REPLACE FUNCTION gateway.raise_versions_to_tell()
  RETURNS void
  LANGUAGE plpgsql
@@ -625,7 +651,8 @@ AS $function$
 declare
   least bigint;
 begin
-  lock table gateway.features_to_tell, gateway.shop_names_to_tell, gateway.statements_to_tell in share row exclusive mode;
+  lock table gateway.features_to_tell, gateway.shop_names_to_tell, gateway.statements_to_tell, gateway.time_zones_to_tell
+    in share row exclusive mode;
   least := floor(extract(epoch from clock_timestamp()) * 1000000);
   if (select last_value < least from gateway.features_to_tell_version_seq) then
     perform setval('gateway.features_to_tell_version_seq', least);
@@ -635,6 +662,9 @@ begin
   end if;
   if (select last_value < least from gateway.statements_to_tell_version_seq) then
     perform setval('gateway.statements_to_tell_version_seq', least);
+  end if;
+  if (select last_value < least from gateway.time_zones_to_tell_version_seq) then
+    perform setval('gateway.time_zones_to_tell_version_seq', least);
   end if;
 end $function$;
 alter function raise_versions_to_tell() owner to eligo_owner;

@@ -75,7 +75,7 @@ export function invoiceDocumentTests(stack: () => Stack): void {
     const html = await documentOf(renewal);
     for (const fact of [
       ...['1 × Blood pressure monitor', 'Eligible: medical item on the IIAS list', '1 × Towels', 'Not eligible'],
-      ...['February 15, 2030 to March 1, 2030', '$7.00', 'Credit: Towels', '-$3.50', '$36.50'],
+      ...['February 14, 2030 to February 28, 2030', '$7.00', 'Credit: Towels', '-$3.50', '$36.50'],
       ...['HSA/FSA card, Visa ending in 0072', 'Card, Visa ending in 4242', '$19.00', '$17.50', 'Refunds', '$3.00'],
     ]) {
       expect(html).toContain(fact);

@@ -5,6 +5,7 @@ import { KeyCache } from './accounts/key-cache.ts';
 import { tellFeaturesJob } from './accounts/tell-features.ts';
 import { tellShopNamesJob } from './accounts/tell-shop-names.ts';
 import { tellStatementsJob } from './accounts/tell-statements.ts';
+import { tellTimeZonesJob } from './accounts/tell-time-zones.ts';
 import { Answers } from './answers.ts';
 import { api } from './api.ts';
 import { createApp } from './app.ts';
@@ -61,6 +62,7 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
       context.wake(tellStatementsJob);
       context.wake(tellFeaturesJob);
       context.wake(tellShopNamesJob);
+      context.wake(tellTimeZonesJob);
     },
   );
   const stores = fileStores(context);

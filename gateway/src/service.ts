@@ -6,6 +6,7 @@ import { operatorMigrations, type ServiceComposition } from '@eligo/service';
 import { tellFeatures } from './accounts/tell-features.ts';
 import { tellShopNames } from './accounts/tell-shop-names.ts';
 import { tellStatements } from './accounts/tell-statements.ts';
+import { tellTimeZones } from './accounts/tell-time-zones.ts';
 import { type GatewaySettings, readGatewaySettings } from './config.ts';
 import { deleteExpiredFiles } from './files/delete-expired-files.ts';
 import { buildGateway, type GatewayParts } from './gateway-parts.ts';
@@ -32,6 +33,7 @@ export function gatewayComposition(built: (parts: GatewayParts) => void): Servic
         tellStatements(database, context.client(CheckoutService), (init) => context.callerFor(init)),
         tellFeatures(database, context.client(BillingService), (init) => context.callerFor(init)),
         tellShopNames(database, context.client(BillingService), (init) => context.callerFor(init)),
+        tellTimeZones(database, context.client(BillingService), (init) => context.callerFor(init)),
       ];
       return { ...parts.checks, handlers: [], jobs, stop: () => parts.keys.stop() };
     },

@@ -38,7 +38,7 @@ export interface FakePeers {
   restore(): void;
 }
 
-const toldByJobs = ['recordHealthCardStatement', 'recordAccountFeatures', 'recordShopName'];
+const toldByJobs = ['recordHealthCardStatement', 'recordAccountFeatures', 'recordShopName', 'recordTimeZone'];
 
 export function fakePeers(accountId: string, identityOf: (name: string) => Identity): FakePeers {
   const samples = sampleMessages({ accountId });

@@ -14,7 +14,13 @@ import {
 } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { beforeAll, expect, test } from 'vitest';
-import { type ChangeQueue, featuresToTell, shopNamesToTell, statementsToTell } from '../src/accounts/change-queue.ts';
+import {
+  type ChangeQueue,
+  featuresToTell,
+  shopNamesToTell,
+  statementsToTell,
+  timeZonesToTell,
+} from '../src/accounts/change-queue.ts';
 import { createAccount } from '../src/accounts/create-account.ts';
 import { findAccountAtSandbox } from '../src/accounts/find-account-at-sandbox.ts';
 import { findAccountOfPage } from '../src/accounts/find-account-of-page.ts';
@@ -95,6 +101,7 @@ async function run(place: TestDatabase): Promise<void> {
   await removeFirst(database, statementsToTell);
   await removeFirst(database, featuresToTell);
   await removeFirst(database, shopNamesToTell);
+  await removeFirst(database, timeZonesToTell);
   for (const id of [accountId, seededId('facct', 1)]) {
     for (const testMode of [true, false]) {
       const found = await findAccountAtSandbox(database, sandboxAccountOf({ accountId: id, testMode }));

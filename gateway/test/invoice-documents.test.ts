@@ -58,6 +58,7 @@ const refund = (status: string, refundCents: bigint, paymentIntentId: string) =>
   });
 const facts: InvoiceFacts = {
   ...{ statement, merchantName: 'Care & <b>Co', customerName: 'Ada Lovelace', session: undefined },
+  timeZone: 'UTC',
   names: new Map([
     [monitor, 'Monitor <script>'],
     [towel, 'Bath towel'],
@@ -94,6 +95,29 @@ describe('the documents of an invoice', () => {
     for (const text of ['<script>', '<b>Co', '$0.77', '$0.99']) expect(html).not.toContain(text);
     expect(html).toContain('Monitor &#60;script&#62;');
     expect(html).toContain('HSA/FSA-eligible amount</td>');
+  });
+
+  test('name the days of the account’s time zone, and the zone, also where a year ends [D14.376]', async () => {
+    const { invoice, payments: paid } = statement;
+    if (invoice === undefined) throw new Error('The statement has no invoice');
+    const newYear = time('2027-01-01T00:30:00Z');
+    const document = invoiceDocument({
+      ...{ ...facts, timeZone: 'America/New_York' },
+      statement: {
+        ...statement,
+        invoice: { ...invoice, createdAtMs: newYear, periodStartMs: newYear, paidAtMs: newYear },
+        payments: paid.map((payment) => ({ ...payment, atMs: newYear })),
+      },
+    });
+    expect(document.facts).toContainEqual(['Date', 'December 31, 2026']);
+    expect(document.facts).toContainEqual(['Paid', 'December 31, 2026']);
+    expect(document.facts).toContainEqual(['Time zone', 'Eastern Time']);
+    expect(document.payments[0]?.[0]).toMatch(/^December 31, 2026: /);
+    for (const text of [invoiceHtml(document), textOfPdf(await invoicePdf(document))]) {
+      expect(text).toContain('December 31, 2026');
+      expect(text).toContain('Eastern Time');
+      expect(text).not.toContain('January 1, 2027');
+    }
   });
 
   test('add up: the lines less the credits are the total, and the cards paid what is paid [D14.193]', () => {

@@ -3,7 +3,7 @@ import { Failure } from '@eligo/failures';
 import { textOfPdf } from '@eligo/pdf/test-support';
 import { openPageTokens } from '@eligo/service';
 import { waitUntil } from '@eligo/testkit';
-import { dollars } from '@eligo/values';
+import { defaultTimeZone, dollars, timeInWords } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { invoicePdf } from '../src/reports/invoice-pdf.ts';
 import { substantiationPdf } from '../src/reports/substantiation-pdf.ts';
@@ -113,6 +113,17 @@ describe('the proof of eligibility', () => {
     ]);
   });
 
+  test('is a PDF with times of the account’s time zone, by the name of its clock [D14.376]', async () => {
+    const { substantiation: proof } = (await stack.api.get(proofPath())).body as {
+      substantiation: RenderedSubstantiation;
+    };
+    const [payment] = proof.payments;
+    if (payment === undefined) throw new Error('The sample has no payment');
+    const paid = { ...proof, payments: [{ ...payment, created_at: '2027-01-01T00:30:00.000Z' }] };
+    const text = textOfPdf(await substantiationPdf(paid, 'America/New_York')).replaceAll(/\s+/g, ' ');
+    expect(text).toContain('Charged: December 31, 2026 at 7:30:00 PM EST');
+  });
+
   test('is for a key that may read all that is in it, and names the scope that another one lacks [D14.128]', async () => {
     const scopes = ['checkout_sessions_read', 'letters_read', 'refunds_read', 'payment_methods_read'];
     const askWith = async (given: string[]) => (await stack.newApi({ scopes: given })).get(proofPath());
@@ -138,7 +149,7 @@ describe('the proof of eligibility', () => {
       turns += 1;
       next = setImmediate(count);
     });
-    await substantiationPdf({ ...proof, line_items: [{ ...line, refunds }] });
+    await substantiationPdf({ ...proof, line_items: [{ ...line, refunds }] }, 'UTC');
     clearImmediate(next);
     expect(turns).toBeGreaterThan(200);
   });
@@ -240,5 +251,6 @@ function* factsOf(value: unknown, name = ''): Generator<string> {
   else if (typeof value === 'object' && value !== null)
     for (const [key, one] of Object.entries(value)) yield* factsOf(one, key);
   else if (typeof value === 'number') yield name === 'quantity' ? `${value} x` : dollars(value);
+  else if (typeof value === 'string' && name.endsWith('_at')) yield timeInWords(new Date(value), defaultTimeZone);
   else if (typeof value === 'string' && !['price', 'line_item_id', 'leg'].includes(name)) yield value;
 }

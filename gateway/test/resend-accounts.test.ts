@@ -1,7 +1,13 @@
 import { type Database, openSession, unscoped, withTx } from '@eligo/postgres';
 import { type TestDatabase, testDatabase, untilLockWait } from '@eligo/testkit';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type ChangeQueue, featuresToTell, shopNamesToTell, statementsToTell } from '../src/accounts/change-queue.ts';
+import {
+  type ChangeQueue,
+  featuresToTell,
+  shopNamesToTell,
+  statementsToTell,
+  timeZonesToTell,
+} from '../src/accounts/change-queue.ts';
 import { createAccount, gatewayService, resendAccounts } from '../src/index.ts';
 
 let databases: TestDatabase;
@@ -12,11 +18,12 @@ beforeAll(async () => {
 });
 afterAll(() => databases?.drop());
 
-const tables = ['features_to_tell', 'shop_names_to_tell', 'statements_to_tell'];
+const tables = ['features_to_tell', 'shop_names_to_tell', 'statements_to_tell', 'time_zones_to_tell'];
 const lock = unscoped('test.lock', 'select from accounts where account_id = $1 for update');
 const change = unscoped(
   'test.change',
-  `update accounts set features = '{}', name = 'After', substantiation = 'iias', substantiation_set_by = 'Ada', substantiation_set_at = now()
+  `update accounts set features = '{}', name = 'After', substantiation = 'iias', substantiation_set_by = 'Ada', substantiation_set_at = now(),
+     time_zone = 'America/Denver'
     where account_id = $1`,
 );
 
@@ -30,12 +37,12 @@ async function queued<Value>(queue: ChangeQueue<Value>, accountId: string) {
 }
 
 async function valuesOf(accountId: string) {
-  const queues = [featuresToTell, shopNamesToTell, statementsToTell] as ChangeQueue<unknown>[];
+  const queues = [featuresToTell, shopNamesToTell, statementsToTell, timeZonesToTell] as ChangeQueue<unknown>[];
   return Promise.all(queues.map(async (queue) => (await queued(queue, accountId)).value));
 }
 
 async function versionsOf(accountId: string): Promise<bigint[]> {
-  const queues = [featuresToTell, shopNamesToTell, statementsToTell] as ChangeQueue<unknown>[];
+  const queues = [featuresToTell, shopNamesToTell, statementsToTell, timeZonesToTell] as ChangeQueue<unknown>[];
   return Promise.all(queues.map(async (queue) => (await queued(queue, accountId)).version));
 }
 
@@ -54,8 +61,8 @@ describe('queueing all accounts again', () => {
       const missing = `select account_id from gateway.accounts full join gateway.${table} q using (account_id) where q.version is null`;
       expect(await databases.admin(missing)).toEqual([]);
     }
-    expect(await valuesOf('facct_many1099')).toEqual([['receipts'], 'Care 1099', null]);
-    expect(await valuesOf(id)).toEqual([[], 'Plain', null]);
+    expect(await valuesOf('facct_many1099')).toEqual([['receipts'], 'Care 1099', null, 'America/New_York']);
+    expect(await valuesOf(id)).toEqual([[], 'Plain', null, 'America/New_York']);
     await databases.admin(`delete from gateway.accounts where account_id like 'facct_many%'`);
   });
 
@@ -80,7 +87,7 @@ describe('queueing all accounts again', () => {
     // The clock was ahead once.
     const ahead = BigInt(Date.now() + 86_400_000) * 1_000n;
     await setSequences(ahead);
-    expect(above(await resent(), [ahead, ahead, ahead])).toBe(true);
+    expect(above(await resent(), [ahead, ahead, ahead, ahead])).toBe(true);
   });
 
   test('waits for a change of an account that is under way, and queues what it makes of it [D14.358]', async () => {
@@ -99,7 +106,7 @@ describe('queueing all accounts again', () => {
     await untilLockWait(databases.admin, 'the queueing to wait', { pattern: 'from accounts' });
     go.resolve();
     await Promise.all([changing, resending]);
-    expect(await valuesOf(id)).toEqual([[], 'After', 'iias']);
+    expect(await valuesOf(id)).toEqual([[], 'After', 'iias', 'America/Denver']);
   });
 
   test('has a change that comes meanwhile queued above what it queues [D14.358]', async () => {
@@ -121,7 +128,7 @@ describe('queueing all accounts again', () => {
     await untilLockWait(databases.admin, 'the change to wait', { pattern: 'update accounts' });
     release.resolve();
     await Promise.all([holding, resending, changing]);
-    expect(await valuesOf(id)).toEqual([[], 'After', 'iias']);
+    expect(await valuesOf(id)).toEqual([[], 'After', 'iias', 'America/Denver']);
   });
 
   test('tells the gateways, which then tell the services [D14.358]', async () => {

@@ -24,12 +24,14 @@ import { checkNotices, noticeLine, noticeOptions, noticeUpdateOf, updateNotices 
 export const accountCommands: readonly Command[] = [
   {
     name: 'accounts create',
-    usage: '--name NAME [--feature FEATURE]… [--organization forg_…]',
-    summary: 'Creates an account with a test key and a live key. The keys are shown only once.',
+    usage: '--name NAME [--feature FEATURE]… [--organization forg_…] [--time-zone ZONE]',
+    summary:
+      'Creates an account with a test key and a live key. The keys are shown only once. Its receipts and invoices show the days of the time zone, America/New_York if none is given.',
     options: {
       name: { type: 'string' },
       feature: { type: 'string', multiple: true },
       organization: { type: 'string' },
+      'time-zone': { type: 'string' },
     },
     async run(given) {
       const created = await withAccounts(async (database) => {
@@ -37,6 +39,7 @@ export const accountCommands: readonly Command[] = [
           name: given.needed('name'),
           features: given.list('feature'),
           organizationId: given.text('organization'),
+          timeZone: given.text('time-zone'),
         });
         const accountId = account.account_id;
         const test = await createKey(database, { accountId, testMode: true });
@@ -57,9 +60,9 @@ export const accountCommands: readonly Command[] = [
   {
     name: 'accounts update',
     usage:
-      'ACCOUNT [--name NAME] [--feature F]… [--no-feature F]… [--organization forg_…|none] [--substantiation medical_mcc|ninety_percent|iias|none [--by WHO]] [--display-name NAME] [--logo-url URL] [--accent-color COLOR] [--ship-to US,CA,…] [--publishable-key pk_live_…] [--letter-fee CENTS] [--notice-name NAME|none] [--notice-reminder-days DAYS|none] [--notice-url URL|none] [--notice-invoices yes|no] [--notice-authentications yes|no] [--notice-mode test|live] [--renewal-spread MINUTES] [--backup-pays-refused yes|no] [--dunning-days DAYS] [--dunning-end canceled|unpaid]',
+      'ACCOUNT [--name NAME] [--feature F]… [--no-feature F]… [--organization forg_…|none] [--substantiation medical_mcc|ninety_percent|iias|none [--by WHO]] [--display-name NAME] [--logo-url URL] [--accent-color COLOR] [--ship-to US,CA,…] [--publishable-key pk_live_…] [--letter-fee CENTS] [--time-zone ZONE] [--notice-name NAME|none] [--notice-reminder-days DAYS|none] [--notice-url URL|none] [--notice-invoices yes|no] [--notice-authentications yes|no] [--notice-mode test|live] [--renewal-spread MINUTES] [--backup-pays-refused yes|no] [--dunning-days DAYS] [--dunning-end canceled|unpaid]',
     summary:
-      'Updates an account. The change takes effect within seconds. An account without a substantiation cannot charge HSA and FSA cards in live mode. Its checkout pages show the display name, the logo and the accent color (#0a7d5c); in live mode its publishable key loads the card fields of Stripe. A page that asks for an address accepts the countries of --ship-to, and only the United States if none are given. The value none clears an option. Sessions that need a letter of medical necessity charge the letter fee, 0 to 99999 cents. With a --notice-name the account emails its customers about failed renewals. --notice-reminder-days adds a reminder that many days before a trial ends or an annual renewal. --notice-invoices yes adds an email for each paid invoice. The emails link to --notice-url. In live mode, and in test mode with a notice name, a customer whose bank asks to confirm a payment gets an email; --notice-authentications no turns this email off, and a notice name does not turn it on again. --notice-name none turns all emails off, until the next name. Renewals are charged within --renewal-spread minutes (0 to 60) after they are due. With --backup-pays-refused yes, the other card of a subscription pays the part of a renewal that its health card refuses; the customers of the account must have agreed to that. A failed renewal is retried --dunning-days days after its first failure (1,3,5,7 by default). After the last retry the subscription is canceled, or with --dunning-end unpaid stays unpaid.',
+      'Updates an account. The change takes effect within seconds. An account without a substantiation cannot charge HSA and FSA cards in live mode. Its checkout pages show the display name, the logo and the accent color (#0a7d5c); in live mode its publishable key loads the card fields of Stripe. A page that asks for an address accepts the countries of --ship-to, and only the United States if none are given. The value none clears an option. Sessions that need a letter of medical necessity charge the letter fee, 0 to 99999 cents. Receipts, invoices and emails show the days of the time zone, such as America/Chicago; receipts that exist keep theirs. With a --notice-name the account emails its customers about failed renewals. --notice-reminder-days adds a reminder that many days before a trial ends or an annual renewal. --notice-invoices yes adds an email for each paid invoice. The emails link to --notice-url. In live mode, and in test mode with a notice name, a customer whose bank asks to confirm a payment gets an email; --notice-authentications no turns this email off, and a notice name does not turn it on again. --notice-name none turns all emails off, until the next name. Renewals are charged within --renewal-spread minutes (0 to 60) after they are due. With --backup-pays-refused yes, the other card of a subscription pays the part of a renewal that its health card refuses; the customers of the account must have agreed to that. A failed renewal is retried --dunning-days days after its first failure (1,3,5,7 by default). After the last retry the subscription is canceled, or with --dunning-end unpaid stays unpaid.',
     words: ['ACCOUNT'],
     options: {
       name: { type: 'string' },
@@ -74,6 +77,7 @@ export const accountCommands: readonly Command[] = [
       'ship-to': { type: 'string' },
       'publishable-key': { type: 'string' },
       'letter-fee': { type: 'string' },
+      'time-zone': { type: 'string' },
       ...noticeOptions,
       'renewal-spread': { type: 'string' },
       'backup-pays-refused': { type: 'string' },
@@ -136,7 +140,7 @@ export const accountCommands: readonly Command[] = [
     name: 'accounts resend',
     usage: '',
     summary:
-      'Sends the features, shop name and substantiation of each account to billing and checkout again. Run it after you restore the schema of the gateway, billing or checkout alone from a backup. You can run it more than once, and while Eligo runs.',
+      'Sends the features, shop name, time zone and substantiation of each account to billing and checkout again. Run it after you restore the schema of the gateway, billing or checkout alone from a backup. You can run it more than once, and while Eligo runs.',
     options: {},
     async run() {
       const accounts = await withAccounts((database) => resendAccounts(database));
@@ -177,6 +181,7 @@ function accountChangeOf(given: Given): AccountChange {
     shippingCountries: given.text('ship-to') === 'none' ? null : given.text('ship-to')?.split(','),
     publishableKey: orNone('publishable-key'),
     letterFeeCents: letterFeeOf(given.text('letter-fee')),
+    timeZone: given.text('time-zone'),
   };
 }
 

@@ -19,7 +19,9 @@ export interface Account {
   readonly publishable_key: string | null;
   /** What it takes for the review of a letter of medical necessity. */
   readonly letter_fee_cents: number;
+  /** The IANA name of the time zone whose days its receipts, invoices and mails name. */
+  readonly time_zone: string;
 }
 
 export const accountColumns = `account_id, name, organization_id, features, substantiation, substantiation_set_by, substantiation_set_at,
-  display_name, logo_url, accent_color, shipping_countries, publishable_key, letter_fee_cents`;
+  display_name, logo_url, accent_color, shipping_countries, publishable_key, letter_fee_cents, time_zone`;

@@ -1,4 +1,5 @@
 import { Failure } from '@eligo/failures';
+import { timeZoneNamed } from '@eligo/values';
 import { type AccountFeature, isAccountFeature } from './features.ts';
 
 /** A name that can be shown on one line. */
@@ -38,6 +39,13 @@ export function checkLetterFee(feeCents: number): number {
   if (!Number.isInteger(feeCents) || feeCents < 0 || feeCents > 99_999)
     throw Failure.invalid(['letter_fee'], 'invalid_value', 'Must be whole cents, 0 to 99999');
   return feeCents;
+}
+
+/** A time zone by its IANA name, as it is kept. */
+export function checkTimeZone(name: string): string {
+  const known = timeZoneNamed(name.trim());
+  if (known !== undefined) return known;
+  throw Failure.invalid(['time_zone'], 'invalid_value', 'Must be an IANA time zone such as America/New_York');
 }
 
 /** A color as six hexadecimal digits, in lower case. */

@@ -19,11 +19,12 @@ export interface ChangeQueue<Value> {
 export const statementsToTell = changeQueue<string | null>('statements_to_tell', 'substantiation');
 export const featuresToTell = changeQueue<string[]>('features_to_tell', 'features');
 export const shopNamesToTell = changeQueue<string>('shop_names_to_tell', 'name');
+export const timeZonesToTell = changeQueue<string>('time_zones_to_tell', 'time_zone');
 
 // Each table has the last change of an account.
 function changeQueue<Value>(
-  table: 'statements_to_tell' | 'features_to_tell' | 'shop_names_to_tell',
-  column: 'substantiation' | 'features' | 'name',
+  table: 'statements_to_tell' | 'features_to_tell' | 'shop_names_to_tell' | 'time_zones_to_tell',
+  column: 'substantiation' | 'features' | 'name' | 'time_zone',
 ): ChangeQueue<Value> {
   const select = unscoped<{ account_id: string; value: Value; version: bigint }>(
     `${table}.page`,

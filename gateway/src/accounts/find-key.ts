@@ -15,6 +15,8 @@ export interface FoundKey {
   readonly accountName: string;
   readonly substantiation: string | null;
   readonly letterFeeCents: number;
+  /** Whose days its documents name. */
+  readonly timeZone: string;
   readonly siblingAccountIds: readonly string[];
 }
 
@@ -33,6 +35,7 @@ export async function findKey(database: Database, hash: Buffer): Promise<FoundKe
     accountName: row.account_name,
     substantiation: row.substantiation,
     letterFeeCents: row.letter_fee_cents,
+    timeZone: row.time_zone,
     siblingAccountIds: row.siblings,
   };
 }
@@ -48,6 +51,7 @@ interface Row {
   account_name: string;
   substantiation: string | null;
   letter_fee_cents: number;
+  time_zone: string;
   siblings: string[];
 }
 
@@ -57,7 +61,7 @@ const mostSiblings = 100;
 const find = unscoped<Row>(
   'keys.find',
   `select k.key_id, k.account_id, k.test_mode, k.scopes, k.rate_limit, k.expires_at, a.features, a.name as account_name,
-     a.substantiation, a.letter_fee_cents,
+     a.substantiation, a.letter_fee_cents, a.time_zone,
      array(select s.account_id from accounts s
            where s.organization_id = a.organization_id and s.account_id <> a.account_id
            order by s.account_id limit ${mostSiblings}) as siblings

@@ -36,6 +36,7 @@ const queueAgain = [
   again('features_to_tell', 'features', 'features'),
   again('shop_names_to_tell', 'name', 'coalesce(display_name, name)'),
   again('statements_to_tell', 'substantiation', 'substantiation'),
+  again('time_zones_to_tell', 'time_zone', 'time_zone'),
 ].flat();
 const notify = unscoped('accounts.notify', `select pg_notify('eligo_gateway_statements', '')`);
 

@@ -9,6 +9,7 @@ import {
   checkLogoUrl,
   checkName,
   checkPublishableKey,
+  checkTimeZone,
 } from './account-rules.ts';
 import { findShop } from './find-account-of-page.ts';
 import { assertOrganization, refuseFullOrganization } from './organizations.ts';
@@ -32,6 +33,8 @@ export interface AccountChange {
   readonly shippingCountries?: readonly string[] | null | undefined;
   /** What sessions that need a letter take for its review; 0: nothing. */
   readonly letterFeeCents?: number | undefined;
+  /** The IANA name of the time zone whose days receipts, invoices and mails name. */
+  readonly timeZone?: string | undefined;
 }
 
 /**
@@ -57,6 +60,7 @@ export async function updateAccount(database: Database, accountId: string, chang
       ...[look.displayName, look.logoUrl, look.accentColor, look.publishableKey],
       checkLetterFee(change.letterFeeCents ?? found.letter_fee_cents),
       look.shippingCountries,
+      change.timeZone === undefined ? found.time_zone : checkTimeZone(change.timeZone),
     ];
     const row = await tx.row(update, null, values).catch(refuseFullOrganization);
     if (row === undefined) throw new Error('Updating a locked account changed no row');
@@ -110,7 +114,7 @@ const update = unscoped<Account>(
      substantiation_set_by = case when $5 then $7 else substantiation_set_by end,
      substantiation_set_at = case when $5 then clock_timestamp() else substantiation_set_at end,
      display_name = $8, logo_url = $9, accent_color = $10, publishable_key = $11, letter_fee_cents = $12,
-     shipping_countries = $13,
+     shipping_countries = $13, time_zone = $14,
      updated_at = clock_timestamp()
    where account_id = $1 returning ${accountColumns}`,
 );

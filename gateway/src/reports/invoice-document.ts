@@ -1,7 +1,7 @@
 import type { InvoiceStatement } from '@eligo/proto/billing/v1/billing';
 import type { PaymentMethod } from '@eligo/proto/checkout/v1/checkout';
 import type { Refund } from '@eligo/proto/refunds/v1/refunds';
-import { cardInWords, dateInWords, dollars, eligibilityInWords } from '@eligo/values';
+import { cardInWords, dateInWords, dollars, eligibilityInWords, timeZoneInWords } from '@eligo/values';
 import type { SoldByASession } from './invoice-of-session.ts';
 import { productName } from './product-name.ts';
 
@@ -26,6 +26,8 @@ export interface InvoiceFacts {
   readonly statement: InvoiceStatement;
   readonly merchantName: string;
   readonly customerName: string | null;
+  /** Whose days it names. */
+  readonly timeZone: string;
   /** By product. */
   readonly names: ReadonlyMap<string, string>;
   readonly cards: ReadonlyMap<string, PaymentMethod>;
@@ -38,7 +40,7 @@ export interface InvoiceFacts {
 
 /** What the documents of an invoice say. The same facts give the same document. */
 export function invoiceDocument(facts: InvoiceFacts): InvoiceDocument {
-  const { statement, merchantName, customerName, session, cards } = facts;
+  const { statement, merchantName, customerName, session, cards, timeZone } = facts;
   const { invoice } = statement;
   if (invoice === undefined) throw new Error('The statement has no invoice');
   const payments = session?.payments ?? statement.payments;
@@ -49,9 +51,10 @@ export function invoiceDocument(facts: InvoiceFacts): InvoiceDocument {
     ['Invoice', invoice.invoiceId],
     ['Number', statement.number === undefined ? null : String(statement.number)],
     ['Status', statusInWords[invoice.status] ?? invoice.status],
-    ['Date', dateOf(invoice.createdAtMs)],
-    ['Period', `${dateOf(invoice.periodStartMs)} to ${dateOf(invoice.periodEndMs)}`],
-    ['Paid', invoice.paidAtMs === undefined ? null : dateOf(invoice.paidAtMs)],
+    ['Date', dateOf(invoice.createdAtMs, timeZone)],
+    ['Period', daysOf(invoice, timeZone)],
+    ['Paid', invoice.paidAtMs === undefined ? null : dateOf(invoice.paidAtMs, timeZone)],
+    ['Time zone', timeZoneInWords(new Date(Number(invoice.createdAtMs)), timeZone)],
     ['Subscription', invoice.subscriptionId ?? null],
   ];
   const ofPayments = new Set(payments.map(({ paymentIntentId }) => paymentIntentId));
@@ -69,7 +72,7 @@ export function invoiceDocument(facts: InvoiceFacts): InvoiceDocument {
       ['Due', Number(amountDue)],
     ],
     payments: payments.map((payment) => [
-      `${dateOf(payment.atMs)}: ${cardOfPayment(cards.get(payment.paymentMethodId ?? ''))}`,
+      `${dateOf(payment.atMs, timeZone)}: ${cardOfPayment(cards.get(payment.paymentMethodId ?? ''))}`,
       Number(payment.amountCents),
     ]),
     refunds: facts.refunds.flatMap((refund) => refundRows(refund, ofPayments, facts)),
@@ -80,14 +83,14 @@ export function invoiceDocument(facts: InvoiceFacts): InvoiceDocument {
 // The item is used throughout.
 const movedShare = 'Change of its share of a discount: ';
 
-function itemsOf({ statement, names }: InvoiceFacts): InvoiceDocument['items'] {
+function itemsOf({ statement, names, timeZone }: InvoiceFacts): InvoiceDocument['items'] {
   const lines = statement.lines.map((line) => ({
     name: line.isShare
       ? productName(names, line.productId)
       : `${line.quantity} × ${productName(names, line.productId)}`,
     notes: [
       eligibilityInWords(line.eligibleCents > 0n ? (line.eligibility ?? null) : null),
-      ...partOf(line.isShare ? movedShare : '', line),
+      ...partOf(line.isShare ? movedShare : '', line, timeZone),
       ...(line.isShare ? [] : shareOf('Price', line.subtotalCents)),
       ...shareOf('Discounts', -line.discountCents),
       ...shareOf('Shipping', line.shippingCents),
@@ -99,7 +102,7 @@ function itemsOf({ statement, names }: InvoiceFacts): InvoiceDocument['items'] {
     name: credit.isShare ? productName(names, credit.productId) : `Credit: ${productName(names, credit.productId)}`,
     notes: [
       eligibilityInWords(credit.eligible ? (credit.eligibility ?? null) : null),
-      ...partOf(credit.isShare ? movedShare : 'Unused time: ', credit),
+      ...partOf(credit.isShare ? movedShare : 'Unused time: ', credit, timeZone),
     ],
     cents: -Number(credit.amountCents),
   }));
@@ -109,9 +112,10 @@ function itemsOf({ statement, names }: InvoiceFacts): InvoiceDocument['items'] {
 function partOf(
   what: string,
   { periodStartMs, periodEndMs }: Pick<InvoiceStatement['credits'][number], 'periodStartMs' | 'periodEndMs'>,
+  timeZone: string,
 ): string[] {
   if (periodStartMs === undefined || periodEndMs === undefined) return [];
-  return [`${what}${dateOf(periodStartMs)} to ${dateOf(periodEndMs)}`];
+  return [`${what}${daysOf({ periodStartMs, periodEndMs }, timeZone)}`];
 }
 
 function shareOf(name: string, cents: bigint): string[] {
@@ -137,13 +141,17 @@ function eligibleCentsOf({ lines, credits }: InvoiceStatement): number {
 }
 
 // What went back to the cards of this invoice: a refund of a session can be of other cards, too.
-function refundRows(refund: Refund, intents: ReadonlySet<string | undefined>, { cards }: InvoiceFacts): Row[] {
+function refundRows(
+  refund: Refund,
+  intents: ReadonlySet<string | undefined>,
+  { cards, timeZone }: InvoiceFacts,
+): Row[] {
   if (refund.status !== 'succeeded' && refund.status !== 'pending') return [];
   const note = refund.status === 'pending' ? ', pending' : '';
   return refund.items
     .filter(({ paymentIntentId }) => intents.has(paymentIntentId))
     .map(({ paymentMethodId, amountRefundedCents }) => [
-      `${dateOf(refund.createdAtMs)}: ${cardOfPayment(cards.get(paymentMethodId))}${note} (${refund.refundId})`,
+      `${dateOf(refund.createdAtMs, timeZone)}: ${cardOfPayment(cards.get(paymentMethodId))}${note} (${refund.refundId})`,
       Number(amountRefundedCents),
     ]);
 }
@@ -158,8 +166,12 @@ function cardOfPayment(method: PaymentMethod | undefined): string {
   });
 }
 
-function dateOf(timeMs: bigint): string {
-  return dateInWords(new Date(Number(timeMs)));
+function daysOf(period: { readonly periodStartMs: bigint; readonly periodEndMs: bigint }, timeZone: string): string {
+  return `${dateOf(period.periodStartMs, timeZone)} to ${dateOf(period.periodEndMs, timeZone)}`;
+}
+
+function dateOf(timeMs: bigint, timeZone: string): string {
+  return dateInWords(new Date(Number(timeMs)), timeZone);
 }
 
 const statusInWords: Readonly<Record<string, string>> = {

@@ -2,7 +2,7 @@ import { Failure } from '@eligo/failures';
 import type { Database } from '@eligo/postgres';
 import type { InvoiceStatement } from '@eligo/proto/billing/v1/billing';
 import type { CallOptions } from '@eligo/rpc';
-import { findShop } from '../accounts/find-account-of-page.ts';
+import { findAccountOfPage } from '../accounts/find-account-of-page.ts';
 import type { Peers } from '../peers.ts';
 import { type InvoiceDocument, invoiceDocument } from './invoice-document.ts';
 import { soldByASession } from './invoice-of-session.ts';
@@ -27,11 +27,11 @@ export function readInvoiceDocument({ peers, database }: { peers: Peers; databas
   }
 
   return async (accountId, id, call) => {
-    const [statement, shop] = await Promise.all([
+    const [statement, account] = await Promise.all([
       billing.getInvoiceStatement({ id }, call),
-      findShop(database, accountId),
+      findAccountOfPage(database, accountId),
     ]);
-    if (shop === undefined || statement.invoice === undefined) throw new Failure('invoice_not_found');
+    if (account === undefined || statement.invoice === undefined) throw new Failure('invoice_not_found');
     const proof = await proofOf(statement, call);
     const payments = proof?.payments.map(({ charge }) => charge?.paymentIntentId);
     const intents = (payments ?? statement.payments.map(({ paymentIntentId }) => paymentIntentId)).flatMap(
@@ -62,7 +62,8 @@ export function readInvoiceDocument({ peers, database }: { peers: Peers; databas
     const [customer] = customers.customers;
     return invoiceDocument({
       statement,
-      merchantName: shop.name,
+      merchantName: account.shop.name,
+      timeZone: account.timeZone,
       customerName: [customer?.firstName, customer?.lastName].filter(Boolean).join(' ') || null,
       names,
       cards: new Map(methods.map((method) => [method.paymentMethodId, method])),

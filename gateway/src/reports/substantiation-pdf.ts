@@ -1,13 +1,19 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { RenderedSubstantiation } from '@eligo/contract';
 import { openPdf, type PdfPages } from '@eligo/pdf';
-import { dollars } from '@eligo/values';
+import { dollars, timeInWords } from '@eligo/values';
 
 type Line = RenderedSubstantiation['line_items'][number];
 type Payment = RenderedSubstantiation['payments'][number];
+/** A time in words. */
+type When = (time: string | null) => string | null;
 
-/** The proof of a session's eligibility as a PDF, with the facts of the JSON. A character that its fonts do not have is a question mark. */
-export async function substantiationPdf(proof: RenderedSubstantiation): Promise<Buffer> {
+/**
+ * The proof of a session's eligibility as a PDF, with the facts of the JSON and times of this time zone. A character that its fonts do not have is a question
+ * mark.
+ */
+export async function substantiationPdf(proof: RenderedSubstantiation, timeZone: string): Promise<Buffer> {
+  const when: When = (time) => (time === null ? null : timeInWords(new Date(time), timeZone));
   const title = `Substantiation of ${proof.checkout_session}`;
   const pages = await openPdf({ title, createdAt: new Date(proof.created_at) });
   pages.title('Substantiation of HSA/FSA eligibility');
@@ -19,8 +25,8 @@ export async function substantiationPdf(proof: RenderedSubstantiation): Promise<
     ['Checkout session', proof.checkout_session],
     ['Status', proof.status],
     ['Customer', proof.customer],
-    ['Created', proof.created_at],
-    ['Eligibility decided', proof.decided_at],
+    ['Created', when(proof.created_at)],
+    ['Eligibility decided', when(proof.decided_at)],
     ['Food policy version', proof.food_policy_version],
   ]);
   pages.heading('Amounts');
@@ -31,13 +37,13 @@ export async function substantiationPdf(proof: RenderedSubstantiation): Promise<
   pages.row('Disputed', dollars(proof.amount_disputed));
   const cards = new Map(proof.payments.map((payment) => [payment.payment_intent, cardInWords(payment)]));
   for (const [at, line] of proof.line_items.entries()) {
-    await writeLine(pages, at + 1, line, cards);
+    await writeLine(pages, at + 1, line, { cards, when });
   }
   if (proof.has_more_refunds) {
     pages.gap();
     pages.text('Older refunds are not listed. The amounts include them.');
   }
-  for (const payment of proof.payments) writePayment(pages, payment);
+  for (const payment of proof.payments) writePayment(pages, payment, when);
   return pages.end();
 }
 
@@ -46,7 +52,7 @@ async function writeLine(
   pages: PdfPages,
   position: number,
   line: Line,
-  cards: ReadonlyMap<string, string>,
+  { cards, when }: { readonly cards: ReadonlyMap<string, string>; readonly when: When },
 ): Promise<void> {
   pages.heading(`Item ${position}: ${line.quantity} x ${line.name ?? line.description ?? line.product}`);
   facts(pages, [
@@ -59,7 +65,7 @@ async function writeLine(
     ['Decided by rule', line.rule],
     ['Version of the rule', line.rule_version],
     ['Rationale', line.rationale],
-    ['Letter of medical necessity', line.letter && letterInWords(line.letter)],
+    ['Letter of medical necessity', line.letter && letterInWords(line.letter, when)],
   ]);
   pages.gap();
   pages.row('Unit price', dollars(line.unit_amount));
@@ -68,20 +74,20 @@ async function writeLine(
   pages.row('Captured', dollars(line.amount_captured));
   for (const { capture, payment_intent, amount, created_at } of line.captures) {
     const by = capture === null ? '' : ` (${capture})`;
-    pages.row(`   ${created_at}  from ${cards.get(payment_intent) ?? payment_intent}${by}`, dollars(amount));
+    pages.row(`   ${when(created_at)}  from ${cards.get(payment_intent) ?? payment_intent}${by}`, dollars(amount));
   }
   pages.row('Refunded', dollars(line.amount_refunded));
   await turn();
   for (const { refund, payment_intent, amount, created_at } of line.refunds) {
-    pages.row(`   ${created_at}  to ${cards.get(payment_intent) ?? payment_intent} (${refund})`, dollars(amount));
+    pages.row(`   ${when(created_at)}  to ${cards.get(payment_intent) ?? payment_intent} (${refund})`, dollars(amount));
     await turn();
   }
 }
 
-function writePayment(pages: PdfPages, payment: Payment): void {
+function writePayment(pages: PdfPages, payment: Payment, when: When): void {
   pages.heading(`Payment with ${cardInWords(payment)}`);
   facts(pages, [
-    ['Charged', payment.created_at],
+    ['Charged', when(payment.created_at)],
     ['Charge', payment.charge],
     ['Payment intent', payment.payment_intent],
     ['Payment method', payment.payment_method],
@@ -99,9 +105,9 @@ function facts(pages: PdfPages, rows: readonly (readonly [name: string, value: s
   for (const [name, value] of rows) if (value !== null && value !== '') pages.text(`${name}: ${value}`);
 }
 
-function letterInWords({ letter_id, status, decided_at, expires_at }: NonNullable<Line['letter']>): string {
-  const decided = decided_at === null ? 'not decided' : `decided ${decided_at}`;
-  return `${letter_id}, ${status}, ${decided}, expires ${expires_at}`;
+function letterInWords({ letter_id, status, decided_at, expires_at }: NonNullable<Line['letter']>, when: When): string {
+  const decided = decided_at === null ? 'not decided' : `decided ${when(decided_at)}`;
+  return `${letter_id}, ${status}, ${decided}, expires ${when(expires_at)}`;
 }
 
 function cardInWords({ card }: Payment): string {

@@ -21,7 +21,7 @@ export function substantiationBindings({ checkout, catalog }: Peers): Binding[] 
       for (const scope of scopesOf(proof)) assertScope(key, scope);
       if (query.format === 'json') return { substantiation: proof };
       // A slow peer holds no turn.
-      const pdf = await turn.runExpensive(() => substantiationPdf(proof));
+      const pdf = await turn.runExpensive(() => substantiationPdf(proof, key.timeZone));
       return FileAnswer.of(pdf, { type: 'application/pdf', filename: `substantiation-${id}.pdf` });
     }),
   ];

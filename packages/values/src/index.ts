@@ -1,7 +1,14 @@
 export { cardInWords } from './card-in-words.ts';
 export { allocate, type Cents, cents, centsFromInt64, dollars, percentOf, sumCents } from './cents.ts';
 export { type Clock, systemClock } from './clock.ts';
-export { dateInWords } from './date-in-words.ts';
+export {
+  dateInWords,
+  defaultTimeZone,
+  timeInWords,
+  timeZoneInWords,
+  timeZoneNamed,
+  zonedDateInWords,
+} from './date-in-words.ts';
 export { type DiscountedLine, type Discounting, isRestricted, takeDiscounts } from './discounts.ts';
 export { eligibilityInWords } from './eligibility-in-words.ts';
 export { escapedHtml } from './escaped-html.ts';

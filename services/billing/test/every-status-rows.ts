@@ -41,6 +41,7 @@ const rowsOfCalls: Readonly<Record<string, Rows>> = {
   DeleteTestClock: clocks,
   RecordAccountFeatures: noSubscription,
   RecordShopName: noSubscription,
+  RecordTimeZone: noSubscription,
 };
 
 // What events and time do.

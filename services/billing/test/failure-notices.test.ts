@@ -15,7 +15,7 @@ import type { Context } from '../src/context.ts';
 import { runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { mailNotices } from '../src/jobs/send-mails.ts';
 import { findSubscription } from '../src/store/subscriptions.ts';
-import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
+import { callOf, type Fixture, openFixture, sell, someScope, start, useUtc } from './fixture.ts';
 import type { CardBehavior } from './peers.ts';
 
 let on: Fixture;
@@ -41,6 +41,7 @@ beforeEach(async () => {
   );
   scope = someScope();
   server.mails.length = 0;
+  await useUtc(on, scope);
   await turnOn();
 });
 

@@ -13,6 +13,7 @@ import { createChargePace } from '../src/charge-pace.ts';
 import type { ClockShare } from '../src/clock-share.ts';
 import type { Context } from '../src/context.ts';
 import { billingService } from '../src/service.ts';
+import { recordTimeZone } from '../src/store/time-zones.ts';
 import { Peers } from './peers.ts';
 
 /** When every subscription of the tests is sold; its period ends a month later. */
@@ -116,6 +117,11 @@ const ample: ClockShare = {
 /** An account of a test's own. */
 export function someScope(): Scope {
   return { accountId: newId('account'), testMode: true };
+}
+
+/** Has the mails and receipts of an account name days of UTC. */
+export async function useUtc({ database }: Pick<Fixture, 'database'>, scope: Scope): Promise<void> {
+  await withTx(database, scope, (tx) => recordTimeZone(tx, scope, { timeZone: 'UTC', version: 1n }));
 }
 
 /** A call for an account, with time enough. */

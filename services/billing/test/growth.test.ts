@@ -63,6 +63,7 @@ import {
   saveSubscription,
 } from '../src/store/subscriptions.ts';
 import { listTestClocks, moveTestClock } from '../src/store/test-clocks.ts';
+import { findTimeZone, recordTimeZone } from '../src/store/time-zones.ts';
 import { wasUpdatedSince } from '../src/store/updated-cards.ts';
 import { callOf, type Fixture, openFixture, sell, start } from './fixture.ts';
 import { seedBilling } from './growth-seed.ts';
@@ -180,6 +181,8 @@ async function runReceipts({ database, context }: Fixture): Promise<void> {
   await findShopName(database, scope);
   const live = { ...scope, testMode: false };
   await withTx(database, live, (tx) => recordShopName(tx, live, { name: 'Care', version: 1n }));
+  await findTimeZone(database, scope);
+  await withTx(database, live, (tx) => recordTimeZone(tx, live, { timeZone: 'UTC', version: 1n }));
   await lastRefundedCents(database, scope, seededId('fre', 2));
   await withTx(database, scope, async (tx) => {
     await insertReceipt(tx, scope, {

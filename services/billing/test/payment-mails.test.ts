@@ -7,7 +7,7 @@ import { changeBackupAgreement } from '../src/actions/change-backup-agreement.ts
 import { changeNotices } from '../src/actions/change-notices.ts';
 import { advanceTestClock, createTestClock } from '../src/actions/test-clocks.ts';
 import { mailSubscriptions } from '../src/jobs/send-mails.ts';
-import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
+import { callOf, type Fixture, openFixture, sell, someScope, start, useUtc } from './fixture.ts';
 import { callsOn, may } from './subscription-calls.ts';
 
 let on: Fixture;
@@ -33,6 +33,7 @@ beforeEach(async () => {
   on.at(start);
   scope = someScope();
   server.mails.length = 0;
+  await useUtc(on, scope);
   await changeNotices(on.database, scope, { merchantName: 'Care & <b>Co', mailsInvoices: true });
 });
 
@@ -73,7 +74,7 @@ it('a paid renewal is mailed once, with what each card paid and where its items 
   expect(server.mails[0]?.data).toMatch(/^Subject: \[Test\] Your payment to Care & <b>Co\r?$/m);
   const [text = ''] = texts();
   for (const part of [
-    'You paid $60.00 for your subscription on May 1, 2026.',
+    'You paid $60.00 for your subscription on May 1, 2026 (UTC).',
     '$30.00 was charged to your HSA or FSA card ending in 4242, and $30.00 was charged to your card ending in 1881.',
     'Test mode',
     invoice.pageUrl ?? 'a page',

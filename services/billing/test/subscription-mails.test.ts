@@ -9,7 +9,7 @@ import { voidInvoice } from '../src/actions/void-invoice.ts';
 import type { Context } from '../src/context.ts';
 import { runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { mailSubscriptions } from '../src/jobs/send-mails.ts';
-import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
+import { callOf, type Fixture, openFixture, sell, someScope, start, useUtc } from './fixture.ts';
 import { callsOn } from './subscription-calls.ts';
 
 let on: Fixture;
@@ -34,6 +34,7 @@ afterAll(async () => {
 beforeEach(async () => {
   scope = someScope();
   server.mails.length = 0;
+  await useUtc(on, scope);
   await changeNotices(on.database, scope, { merchantName: 'Care & <b>Co', reminderDays: 7, manageUrl });
 });
 

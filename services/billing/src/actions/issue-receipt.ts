@@ -3,6 +3,7 @@ import type { CheckoutSession } from '@eligo/proto/checkout/v1/checkout';
 import type { IssueReceipt, ReceiptAmounts, ReceiptPayment } from '@eligo/proto/events/v1/events';
 import { centsFromInt64, newId } from '@eligo/values';
 import type { Receipt, ReceiptContent, ReceiptShare } from '../domain/receipt.ts';
+import { findTimeZone } from '../store/time-zones.ts';
 import { keepReceipt, keptCard } from './keep-receipt.ts';
 
 /** Issues the receipt of a completed session and has it mailed; once, however often the command arrives. */
@@ -17,17 +18,18 @@ export async function issueReceipt(tx: Tx, scope: Scope, command: IssueReceipt):
     refundId: null,
     email: command.email === '' ? null : command.email,
     amountCents: centsFromInt64(session.amountReceivedCents),
-    content: contentOf(command, session),
+    content: contentOf(command, session, await findTimeZone(tx, scope)),
     createdAt,
   };
   await keepReceipt(tx, scope, receipt);
 }
 
-function contentOf(command: IssueReceipt, session: CheckoutSession): ReceiptContent {
+function contentOf(command: IssueReceipt, session: CheckoutSession, timeZone: string): ReceiptContent {
   const { payments, merchantName, shopperName = null } = command;
   return {
     merchantName,
     shopperName,
+    timeZone,
     purchasedAt: new Date(Number(command.purchasedAtMs ?? command.atMs)).toISOString(),
     ...(command.purchasedAtMs === undefined || command.purchasedAtMs >= command.atMs
       ? {}

@@ -4,6 +4,7 @@ import { centsFromInt64, newId, timeOfId } from '@eligo/values';
 import type { Receipt, RefundReceiptContent } from '../domain/receipt.ts';
 import { lockReceipts } from '../store/erased-sessions.ts';
 import { lastRefundedCents, refundReceiptsSince } from '../store/receipts.ts';
+import { findTimeZone } from '../store/time-zones.ts';
 import { keepReceipt, keptCard } from './keep-receipt.ts';
 
 /**
@@ -35,6 +36,7 @@ export async function issueRefundReceipt(tx: Tx, scope: Scope, command: IssueRef
       earlierCents,
       orderReference: session.clientReferenceId,
       testMode: session.testMode,
+      timeZone: await findTimeZone(tx, scope),
     }),
     createdAt,
   };
@@ -43,11 +45,14 @@ export async function issueRefundReceipt(tx: Tx, scope: Scope, command: IssueRef
 
 function contentOf(
   command: IssueRefundReceipt,
-  of: { readonly earlierCents: number | null; readonly orderReference: string | undefined; readonly testMode: boolean },
+  of: Pick<RefundReceiptContent, 'earlierCents' | 'testMode'> & {
+    readonly orderReference: string | undefined;
+    readonly timeZone: string;
+  },
 ): RefundReceiptContent {
   const { cards, items, merchantName, refundId, shopperName = null } = command;
   return {
-    ...{ merchantName, shopperName, refundId },
+    ...{ merchantName, shopperName, refundId, timeZone: of.timeZone },
     purchasedAt: new Date(Number(command.purchasedAtMs)).toISOString(),
     refundedAt: new Date(Number(command.atMs)).toISOString(),
     orderReference: of.orderReference ?? null,

@@ -15,6 +15,7 @@ import { findNoticeSettings } from '../store/notice-settings.ts';
 import { nameOnReceipts } from '../store/receipts.ts';
 import { findShopName } from '../store/shop-names.ts';
 import { findSubscription } from '../store/subscriptions.ts';
+import { findTimeZone } from '../store/time-zones.ts';
 import { emailOf } from './payer.ts';
 import { isPayableOnPage } from './read-invoice-page.ts';
 import type { MailKind, Withheld } from './send-mail.ts';
@@ -57,7 +58,7 @@ export const noticeMail: MailKind = {
     if (to === undefined) return dropped('no_address');
     const content = {
       merchantName: settings?.merchantName ?? (await nameOfShop(database, scope, subscription)) ?? null,
-      ...{ pageUrl, testMode: scope.testMode, reason },
+      ...{ pageUrl, testMode: scope.testMode, reason, timeZone: await findTimeZone(database, scope) },
       dueCents: amountsLeft(invoice, charges).leftCents,
       next,
     };

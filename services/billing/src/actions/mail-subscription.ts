@@ -23,6 +23,7 @@ import {
   subscriptionMails,
 } from '../store/subscription-mails.ts';
 import { findSubscription } from '../store/subscriptions.ts';
+import { findTimeZone } from '../store/time-zones.ts';
 import { eligibilityAt } from './judge-items.ts';
 import { dropped } from './mail-notice.ts';
 import { cardsOfMethods, emailOf, findMethod, methodsOf } from './payer.ts';
@@ -49,7 +50,8 @@ export const subscriptionMail: MailKind = {
     if (event === undefined) return dropped('changed');
     const to = await emailOf(context, scope, subscription.customerId);
     if (to === undefined) return dropped('no_address');
-    const notice = { merchantName, manageUrl, testMode: scope.testMode, ...event };
+    const timeZone = await findTimeZone(database, scope);
+    const notice = { merchantName, manageUrl, testMode: scope.testMode, timeZone, ...event };
     return { to, subject: subscriptionNoticeSubject(notice), html: subscriptionNoticeHtml(notice), attachments: [] };
   },
 };

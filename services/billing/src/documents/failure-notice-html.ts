@@ -1,5 +1,5 @@
 import { dateInWords, dollars } from '@eligo/values';
-import type { AfterFailure, FailureNotice, FailureReason } from '../domain/failure-notice.ts';
+import type { FailureNotice, FailureReason } from '../domain/failure-notice.ts';
 import { mailHtml, mailSubject } from './mail-html.ts';
 
 /** The subject of a mail about a failed payment. */
@@ -8,11 +8,12 @@ export function failureNoticeSubject({ reason, merchantName, testMode }: Failure
 }
 
 /** Its body: why the payment failed, what happens next, and where to pay. */
-export function failureNoticeHtml({ merchantName, reason, dueCents, pageUrl, next, testMode }: FailureNotice): string {
+export function failureNoticeHtml(notice: FailureNotice): string {
+  const { merchantName, reason, dueCents, pageUrl, testMode } = notice;
   const payment = `the payment of ${dollars(dueCents)} for your subscription${merchantName === null ? '' : ` at ${merchantName}`}`;
   return mailHtml({
     ...{ title: titleOf(reason, merchantName), testMode, url: pageUrl },
-    texts: [why[reason](payment), `${whatNext(next)} ${toDo[reason]}`],
+    texts: [why[reason](payment), `${whatNext(notice)} ${toDo[reason]}`],
     note: 'If you have paid since this mail was sent, ignore it.',
   });
 }
@@ -38,9 +39,9 @@ const toDo: Readonly<Record<FailureReason, string>> = {
   declined: 'To pay now, or with another card, open this page:',
 };
 
-function whatNext(next: AfterFailure): string {
+function whatNext({ next, timeZone }: FailureNotice): string {
   if (next.kind === 'none') return 'No further charge is scheduled. The payment stays due.';
-  const date = dateInWords(next.at);
+  const date = dateInWords(next.at, timeZone);
   if (next.kind === 'deadline') {
     return `The card will not be charged again automatically. If nothing is paid by ${date}, ${ends[next.endsWith]}`;
   }

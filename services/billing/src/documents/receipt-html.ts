@@ -1,7 +1,8 @@
-import { dateInWords, dollars, escapedHtml } from '@eligo/values';
+import { dollars, escapedHtml } from '@eligo/values';
 import {
   chargedOn,
   collectedByShopCents,
+  dayInWords,
   itemInWords,
   paidByInWords,
   paidWithInWords,
@@ -17,7 +18,7 @@ export function receiptHtml(receiptId: string, content: ReceiptContent): string 
   const facts = [
     ['Merchant', merchantName],
     ['Purchased by', shopperName],
-    ['Date of purchase', dateInWords(new Date(purchasedAt))],
+    ['Date of purchase', dayInWords(content, purchasedAt)],
     ['Date of charge', chargedOn(content)],
     ['Order', orderReference],
     ['Receipt', receiptId],

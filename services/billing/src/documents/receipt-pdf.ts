@@ -1,8 +1,9 @@
 import { openPdf } from '@eligo/pdf';
-import { dateInWords, dollars } from '@eligo/values';
+import { dollars } from '@eligo/values';
 import {
   chargedOn,
   collectedByShopCents,
+  dayInWords,
   itemInWords,
   paidByInWords,
   paidWithInWords,
@@ -21,7 +22,7 @@ export async function receiptPdf(receiptId: string, content: ReceiptContent): Pr
     pages.gap();
   }
   if (content.shopperName !== null) pages.text(`Purchased by: ${content.shopperName}`);
-  pages.text(`Date of purchase: ${dateInWords(new Date(content.purchasedAt))}`);
+  pages.text(`Date of purchase: ${dayInWords(content, content.purchasedAt)}`);
   const charged = chargedOn(content);
   if (charged !== null) pages.text(`Date of charge: ${charged}`);
   if (content.orderReference !== null) pages.text(`Order: ${content.orderReference}`);

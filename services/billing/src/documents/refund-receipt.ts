@@ -1,7 +1,8 @@
 import { openPdf } from '@eligo/pdf';
-import { dateInWords, dollars, eligibilityInWords, escapedHtml } from '@eligo/values';
+import { dollars, eligibilityInWords, escapedHtml } from '@eligo/values';
 import {
   correctionInWords,
+  dayInWords,
   paidByInWords,
   type RefundedItem,
   type RefundReceiptContent,
@@ -63,8 +64,8 @@ function factsOf(receiptId: string, content: RefundReceiptContent): [string, str
   const facts: [string, string | null][] = [
     ['Merchant', content.merchantName],
     ['Purchased by', content.shopperName],
-    ['Date of purchase', dateInWords(new Date(content.purchasedAt))],
-    ['Date of this receipt', dateInWords(new Date(content.refundedAt))],
+    ['Date of purchase', dayInWords(content, content.purchasedAt)],
+    ['Date of this receipt', dayInWords(content, content.refundedAt)],
     ['Order', content.orderReference],
     ['Refund', content.refundId],
     ['Receipt', receiptId],

@@ -1,4 +1,4 @@
-import { dateInWords, dollars } from '@eligo/values';
+import { dateInWords, dollars, zonedDateInWords } from '@eligo/values';
 import type { AtPeriodEnd, PaidPeriod, SubscriptionNotice } from '../domain/subscription-notice.ts';
 import { mailHtml, mailSubject } from './mail-html.ts';
 
@@ -19,7 +19,7 @@ function titleOf(notice: SubscriptionNotice): string {
   const { merchantName } = notice;
   if (notice.kind === 'ended') return `Your subscription at ${merchantName} has ended`;
   if (notice.kind === 'paid') return `Your payment to ${merchantName}`;
-  const date = dateInWords(notice.at);
+  const date = dateInWords(notice.at, notice.timeZone);
   return notice.kind === 'trial_end'
     ? `Your trial at ${merchantName} ends on ${date}`
     : `Your subscription at ${merchantName} renews on ${date}`;
@@ -32,9 +32,11 @@ function textsOf(notice: SubscriptionNotice): string[] {
       'No further charge is scheduled.',
     ];
   }
-  const date = dateInWords(notice.at);
-  if (notice.kind === 'paid')
-    return [`You paid ${dollars(notice.cents)} for your subscription on ${date}.`, charged(notice.cards)];
+  if (notice.kind === 'paid') {
+    const paidOn = zonedDateInWords(notice.at, notice.timeZone);
+    return [`You paid ${dollars(notice.cents)} for your subscription on ${paidOn}.`, charged(notice.cards)];
+  }
+  const date = dateInWords(notice.at, notice.timeZone);
   const begins = notice.kind === 'trial_end' ? `Your trial ends on ${date}.` : `Your subscription renews on ${date}.`;
   return [`${begins} ${what(notice.outcome)}`];
 }

@@ -12,6 +12,8 @@ export interface FailureNotice {
   readonly pageUrl: string;
   readonly next: AfterFailure;
   readonly testMode: boolean;
+  /** Whose days it names. */
+  readonly timeZone: string;
 }
 
 /** Why a payment failed, as far as the customer can do something about it. */

@@ -1,4 +1,4 @@
-import { type Cents, cardInWords, dateInWords, dollars, eligibilityInWords } from '@eligo/values';
+import { type Cents, cardInWords, dollars, eligibilityInWords, zonedDateInWords } from '@eligo/values';
 
 /** A receipt of what a session's cards paid, or of a refund of it. */
 export interface Receipt {
@@ -21,8 +21,14 @@ export interface MailedReceipt extends Receipt {
   readonly mailedAt: Date | null;
 }
 
+/** What names days. */
+export interface Dated {
+  /** The time zone of the account when it was made, by its IANA name. A receipt of an earlier release does not have it: its days are those of UTC. */
+  readonly timeZone?: string;
+}
+
 /** What a plan administrator asks of a receipt: who bought what, when, from whom, why it is eligible, and what each card paid. */
-export interface ReceiptContent {
+export interface ReceiptContent extends Dated {
   readonly merchantName: string;
   readonly shopperName: string | null;
   /** When the shopper paid. ISO 8601, UTC. */
@@ -44,7 +50,7 @@ export interface ReceiptContent {
 }
 
 /** What a shopper can show of a refund: who returned what, when, to which card. */
-export interface RefundReceiptContent {
+export interface RefundReceiptContent extends Dated {
   readonly merchantName: string;
   readonly shopperName: string | null;
   /** ISO 8601, UTC. */
@@ -130,9 +136,15 @@ export function itemInWords({ quantity, description, isPart }: ReceiptItem, time
   return isPart === true ? `Part of ${all}` : all;
 }
 
+/** The day of a time as a receipt names it: a plan administrator has to know whose day it is. */
+export function dayInWords({ timeZone = 'UTC' }: Dated, time: string): string {
+  return zonedDateInWords(new Date(time), timeZone);
+}
+
 /** The day of the charge, where that is not the day of the purchase. */
-export function chargedOn({ purchasedAt, chargedAt = purchasedAt }: ReceiptContent): string | null {
-  const [purchase, charge] = [purchasedAt, chargedAt].map((time) => dateInWords(new Date(time)));
+export function chargedOn(content: ReceiptContent): string | null {
+  const { purchasedAt, chargedAt = purchasedAt } = content;
+  const [purchase, charge] = [purchasedAt, chargedAt].map((time) => dayInWords(content, time));
   return charge === undefined || charge === purchase ? null : charge;
 }
 

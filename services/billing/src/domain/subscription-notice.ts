@@ -9,6 +9,8 @@ export type SubscriptionNotice = {
   readonly merchantName: string;
   readonly manageUrl: string | null;
   readonly testMode: boolean;
+  /** Whose days it names. */
+  readonly timeZone: string;
 } & (UpcomingPeriod | PaidPeriod | { readonly kind: 'ended'; readonly unpaidCents: Cents });
 
 /** What was paid, when, and with which cards. */

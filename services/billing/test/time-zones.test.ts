@@ -1,0 +1,156 @@
+import { create } from '@bufbuild/protobuf';
+import { openMailer } from '@eligo/mail';
+import { type SmtpServer, startSmtpServer } from '@eligo/mail/test-support';
+import { textOfPdf } from '@eligo/pdf/test-support';
+import { type Scope, withTx } from '@eligo/postgres';
+import { IssueReceiptSchema, IssueRefundReceiptSchema } from '@eligo/proto/events/v1/events';
+import { cents, newId } from '@eligo/values';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { issueReceipt } from '../src/actions/issue-receipt.ts';
+import { issueRefundReceipt } from '../src/actions/issue-refund-receipt.ts';
+import { receiptDocuments } from '../src/actions/receipt-documents.ts';
+import { failureNoticeHtml } from '../src/documents/failure-notice-html.ts';
+import { subscriptionNoticeHtml, subscriptionNoticeSubject } from '../src/documents/subscription-notice-html.ts';
+import { mailReceipts } from '../src/jobs/send-mails.ts';
+import { listReceipts } from '../src/store/receipts.ts';
+import { findTimeZone, recordTimeZone } from '../src/store/time-zones.ts';
+import { type Fixture, openFixture, someScope } from './fixture.ts';
+
+let on: Fixture;
+let server: SmtpServer;
+let scope: Scope;
+beforeAll(async () => {
+  server = await startSmtpServer();
+  on = await openFixture({
+    mailer: openMailer({ smtpUrl: server.url, folder: undefined, from: 'Shop <shop@example.com>' }),
+  });
+});
+afterAll(async () => {
+  on.context.mailer.close();
+  await on.close();
+  await server.close();
+});
+beforeEach(() => {
+  scope = someScope();
+  server.mails.length = 0;
+});
+
+// 7:30 PM on December 31 in New York, where the next year has not begun.
+const newYearsEve = '2027-01-01T00:30:00Z';
+const tell = (timeZone: string, version: bigint, as = scope) =>
+  withTx(on.database, as, (tx) => recordTimeZone(tx, as, { timeZone, version }));
+
+async function issue(purchasedAt: string, chargedAt = purchasedAt): Promise<void> {
+  const command = create(IssueReceiptSchema, {
+    session: { checkoutSessionId: newId('checkout_session'), amountTotalCents: 100n, amountReceivedCents: 100n },
+    ...{ email: 'ann@example.com', merchantName: 'Care', shopperName: 'Ann Lee' },
+    ...{ atMs: BigInt(Date.parse(chargedAt)), purchasedAtMs: BigInt(Date.parse(purchasedAt)) },
+  });
+  await withTx(on.database, scope, (tx) => issueReceipt(tx, scope, command));
+}
+
+async function refund(refundedAt: string): Promise<void> {
+  const command = create(IssueRefundReceiptSchema, {
+    ...{ refundId: newId('refund'), session: { checkoutSessionId: newId('checkout_session') }, merchantName: 'Care' },
+    ...{ amountCents: 100n, purchasedAtMs: BigInt(Date.parse(newYearsEve)), atMs: BigInt(Date.parse(refundedAt)) },
+  });
+  await withTx(on.database, scope, (tx) => issueRefundReceipt(tx, scope, command));
+}
+
+async function receipt() {
+  const [newest] = (await listReceipts(on.database, scope, { limit: 10 }, {})).receipts;
+  return newest ?? expect.fail('There is no receipt');
+}
+
+/** The HTML and the PDF of the newest receipt, as texts. */
+async function documents(): Promise<string[]> {
+  const { html, pdf } = await receiptDocuments(on.database, scope, await receipt());
+  return [html.replaceAll(/<[^>]*>/g, ' '), textOfPdf(pdf)].map((text) => text.replaceAll(/[:\s]+/g, ' '));
+}
+
+describe('a receipt', () => {
+  it('says the day of the account’s time zone and names the zone: HTML, PDF and mail [D14.376]', async () => {
+    await issue(newYearsEve);
+    for (const text of await documents()) {
+      expect(text).toContain('Date of purchase December 31, 2026 (Eastern Time)');
+      expect(text).not.toContain('January 1, 2027');
+    }
+    const job = mailReceipts(on.context);
+    while ((await job.run(new AbortController().signal)) === true);
+    const mail = server.mails[0]?.data.replaceAll(/=\r?\n/g, '') ?? '';
+    expect(mail).toContain('December 31, 2026 (Eastern Time)');
+    expect(mail).not.toContain('January 1, 2027');
+  });
+
+  it.each([
+    // Daylight saving time ended on November 1, at 06:00 UTC.
+    ['2026-11-01T03:59:00Z', 'October 31, 2026 (Eastern Time)'],
+    ['2026-11-01T04:00:00Z', 'November 1, 2026 (Eastern Time)'],
+    ['2026-11-02T04:59:00Z', 'November 1, 2026 (Eastern Time)'],
+    ['2026-11-02T05:00:00Z', 'November 2, 2026 (Eastern Time)'],
+  ])('of a purchase at %s is of %s [D14.376]', async (at, day) => {
+    await issue(at);
+    for (const text of await documents()) expect(text).toContain(`Date of purchase ${day}`);
+  });
+
+  it('has a date of the charge only where that is another day in the account’s time zone [D14.376, D14.308]', async () => {
+    await issue('2026-12-31T23:30:00Z', newYearsEve);
+    for (const text of await documents()) expect(text).not.toContain('Date of charge');
+    await issue(newYearsEve, '2027-01-01T05:00:00Z');
+    for (const text of await documents()) expect(text).toContain('Date of charge January 1, 2027 (Eastern Time)');
+  });
+
+  it('keeps the time zone that it was made with, whatever the account has later [D14.376]', async () => {
+    await tell('America/Chicago', 1n);
+    await issue(newYearsEve);
+    await tell('Asia/Tokyo', 2n);
+    for (const text of await documents()) expect(text).toContain('Date of purchase December 31, 2026 (Central Time)');
+    await issue(newYearsEve);
+    for (const text of await documents()) expect(text).toContain('Date of purchase January 1, 2027 (Japan');
+  });
+
+  it('of an earlier release has days of UTC, and says so where it is rendered [D14.376]', async () => {
+    await issue(newYearsEve);
+    await on.test.admin("update billing.receipts set content = content - 'timeZone' where account_id = $1", [
+      scope.accountId,
+    ]);
+    for (const text of await documents()) expect(text).toContain('Date of purchase January 1, 2027 (UTC)');
+  });
+
+  it('of a refund has its days in the account’s time zone, too [D14.376]', async () => {
+    await refund('2027-01-05T04:00:00Z');
+    for (const text of await documents()) {
+      expect(text).toContain('Date of purchase December 31, 2026 (Eastern Time)');
+      expect(text).toContain('Date of this receipt January 4, 2027 (Eastern Time)');
+    }
+  });
+});
+
+it('a mail about a subscription has days of the account’s time zone; that of a payment names the zone [D14.376]', () => {
+  const of = { merchantName: 'Care', manageUrl: null, testMode: false, timeZone: 'America/New_York' };
+  const at = new Date(newYearsEve);
+  const renewal = { ...of, kind: 'renewal', at, outcome: { kind: 'nothing_to_pay' } } as const;
+  expect(subscriptionNoticeSubject(renewal)).toBe('Your subscription at Care renews on December 31, 2026');
+  expect(subscriptionNoticeHtml(renewal)).toContain('renews on December 31, 2026.');
+  const paid = { ...of, kind: 'paid', at, cents: cents(100), cards: [], invoiceUrl: null } as const;
+  expect(subscriptionNoticeHtml(paid)).toContain('on December 31, 2026 (Eastern Time).');
+  const next = { kind: 'retry', at, endsWith: null } as const;
+  const failed = { ...of, reason: 'declined', dueCents: cents(100), pageUrl: 'https://pay.example', next } as const;
+  expect(failureNoticeHtml(failed)).toContain('on December 31, 2026.');
+});
+
+it('the newest time zone that was told is kept, whatever comes late, for each mode [D14.376]', async () => {
+  const live = { ...scope, testMode: false };
+  expect(await findTimeZone(on.database, scope)).toBe('America/New_York');
+  await tell('America/Denver', 2n);
+  await tell('America/Chicago', 1n);
+  await tell('America/Boise', 2n);
+  expect(await findTimeZone(on.database, scope)).toBe('America/Denver');
+  expect(await findTimeZone(on.database, live)).toBe('America/New_York');
+  await tell('America/Boise', 1n, live);
+  expect(await findTimeZone(on.database, live)).toBe('America/Boise');
+  const goBack = on.test.admin('update billing.time_zones set version = version - 1 where account_id = $1', [
+    scope.accountId,
+  ]);
+  await expect(goBack).rejects.toMatchObject({ constraint: 'time_zones_ascend' });
+});
