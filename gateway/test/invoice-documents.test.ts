@@ -120,6 +120,12 @@ describe('the documents of an invoice', () => {
     }
   });
 
+  test('name a customer whose name is not in Western European characters [D14.377]', async () => {
+    const document = invoiceDocument({ ...facts, customerName: 'Nguyễn Thị Hồng' });
+    expect(invoiceHtml(document)).toContain('Nguyễn Thị Hồng');
+    expect(textOfPdf(await invoicePdf(document))).toContain('Billed to: Nguyễn Thị Hồng');
+  });
+
   test('add up: the lines less the credits are the total, and the cards paid what is paid [D14.193]', () => {
     const { items, amounts, payments } = invoiceDocument(facts);
     const amountOf = (name: string) => amounts.find(([one]) => one === name)?.[1];

@@ -96,8 +96,8 @@ const driversOfOthers = [
   ...['sqlite3', 'tedious'],
 ];
 
-// These read files that are beside their own code, such as fonts.
-const withFilesOfTheirOwn = ['pdfkit'];
+// These read files that are beside their own code, such as fonts; fontkit is loaded with pdfkit, and once.
+const withFilesOfTheirOwn = ['pdfkit', 'fontkit'];
 
 function refuseFilesOfTheirOwn(root, { inputs }) {
   const found = Object.keys(inputs).filter(

@@ -9,6 +9,8 @@ const permitted = new Set([
   'ISC',
   'MIT',
   'MIT-0',
+  // Of fonts.
+  'OFL-1.1',
   'PostgreSQL',
   'Unlicense',
 ]);

@@ -1,3 +1,5 @@
+import { type EmbeddedFont, embeddedFont, shows, type Weight } from './embedded-fonts.ts';
+
 /** A PDF document that is written from top to bottom. */
 export interface PdfPages {
   title(text: string): void;
@@ -11,15 +13,16 @@ export interface PdfPages {
 }
 
 /**
- * Opens a document in US letter format, in the fonts that every reader has. They hold the characters of Western European languages; any other
- * character is written as a question mark. The same content gives the same bytes.
+ * Opens a document in US letter format, in the fonts that every reader has. They hold the characters of Western European languages. A text with others is in DejaVu
+ * Sans, of which the characters used are embedded: those of Latin, Greek, Cyrillic, Armenian and Georgian scripts. Any other character is written as a question mark, and
+ * the document says so at its end. The same content gives the same bytes.
  */
 export async function openPdf({ title, createdAt }: { title: string; createdAt: Date }): Promise<PdfPages> {
   // Loaded with the first document: most processes write none.
-  const { default: PDFDocument } = await import('pdfkit');
+  const [{ default: PDFDocument }, { create }] = await Promise.all([import('pdfkit'), import('fontkit')]);
   const document = new PDFDocument({
     ...{ size: 'LETTER', margin, compress: true },
-    info: { Title: plain(title), CreationDate: createdAt },
+    info: { Title: title, CreationDate: createdAt },
   });
   const chunks: Buffer[] = [];
   const ended = new Promise<void>((resolve, reject) => {
@@ -27,44 +30,77 @@ export async function openPdf({ title, createdAt }: { title: string; createdAt: 
     document.once('end', resolve).once('error', reject);
   });
   const width = document.page.width - 2 * margin;
-  document.font('Helvetica').fontSize(bodySize);
-  return {
+  document.font(standard.regular).fontSize(bodySize);
+  const embedded = new Set<Weight>();
+  let hasMissing = false;
+
+  /** Chooses the font of a text, and answers the text as this font shows it. */
+  function inFont(weight: Weight, text: string): string {
+    const composed = text.normalize('NFC');
+    if (!beyondStandard.test(composed)) {
+      document.font(standard[weight]);
+      return composed;
+    }
+    const font = embeddedFont(weight, create);
+    const shown = shownBy(font, composed);
+    hasMissing ||= shown !== composed;
+    if (!beyondStandard.test(shown)) document.font(standard[weight]);
+    else {
+      if (!embedded.has(weight)) document.registerFont(weight, font.bytes);
+      embedded.add(weight);
+      document.font(weight);
+    }
+    return shown;
+  }
+
+  const pages: PdfPages = {
     title(text) {
-      document.font('Helvetica-Bold').fontSize(18).text(plain(text)).moveDown(0.5);
-      document.font('Helvetica').fontSize(bodySize);
+      document.fontSize(18).text(inFont('bold', text)).moveDown(0.5);
+      document.font(standard.regular).fontSize(bodySize);
     },
     heading(text) {
-      document.moveDown(0.8).font('Helvetica-Bold').fontSize(12).text(plain(text), margin).moveDown(0.3);
-      document.font('Helvetica').fontSize(bodySize);
+      document.moveDown(0.8).fontSize(12).text(inFont('bold', text), margin).moveDown(0.3);
+      document.font(standard.regular).fontSize(bodySize);
     },
     text(text) {
-      document.text(plain(text), margin, document.y, { width });
+      document.text(inFont('regular', text), margin, document.y, { width });
     },
     row(name, value) {
       const left = { width: width - valueWidth - 5 };
-      const height = document.heightOfString(plain(name), left);
+      const height = document.heightOfString(inFont('regular', name), left);
       if (document.y > margin && document.y + height > document.page.height - margin) document.addPage();
       const top = document.y;
-      document.text(plain(value), margin + width - valueWidth, top, { width: valueWidth, align: 'right' });
-      document.text(plain(name), margin, top, left);
+      document.text(inFont('regular', value), margin + width - valueWidth, top, { width: valueWidth, align: 'right' });
+      document.text(inFont('regular', name), margin, top, left);
       document.y += 3;
     },
     gap() {
       document.moveDown(0.3);
     },
     async end() {
+      if (hasMissing) {
+        pages.gap();
+        pages.text('A question mark may stand for a character that this PDF cannot show.');
+      }
       document.end();
       await ended;
       return Buffer.concat(chunks);
     },
   };
+  return pages;
 }
 
+const standard = { regular: 'Helvetica', bold: 'Helvetica-Bold' } as const;
 const margin = 54;
 const bodySize = 10;
 const valueWidth = 95;
 
 // The standard fonts are encoded as Windows-1252.
-function plain(text: string): string {
-  return text.replaceAll(/[^\n\x20-\x7e\xa0-\xff€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]/gu, '?');
+const beyondStandard = /[^\n\x20-\x7e\xa0-\xff€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]/u;
+
+function shownBy(font: EmbeddedFont, text: string): string {
+  const characters = [...text].map((character) =>
+    beyondStandard.test(character) && !shows(font, character) ? '?' : character,
+  );
+  return characters.join('');
 }

@@ -18,18 +18,56 @@ test('a row stays on one page with its value, and a document has no page that is
   expect(lines.join(' ')).toContain('$59.00 item 59 its second line');
 });
 
-test('a row that is longer than a page goes on, and what no standard font has is a question mark', async () => {
+test('a row that is longer than a page goes on', async () => {
   const text = textOfPdf(
     await written([
-      ['x\n'.repeat(120), '漢'],
+      ['x\n'.repeat(120), 'Ø'],
       ['the last', '$1.00'],
     ]),
   );
-  expect(text).toContain('?');
+  expect(text).toContain('Ø');
   expect(text).toContain('the last');
 });
 
+test.each([
+  'Nguyễn Thị Hồng',
+  // As some keyboards write it: letters and their marks apart.
+  'Nguyễn'.normalize('NFD'),
+  'Żółć Šimůnek Őze Ţiriac',
+  'Дмитрий Щербаков',
+  'Ιωάννης Παπαδόπουλος',
+  'Արամ გიორგი',
+])('shows %s, in a title, a heading, a text and a row, and embeds only what it uses [D14.377]', async (name) => {
+  const pages = await openPdf({ title: name, createdAt: new Date(0) });
+  pages.title(name);
+  pages.heading(name);
+  pages.text(name);
+  pages.row(name, name);
+  const pdf = await pages.end();
+  const text = textOfPdf(pdf).replaceAll(/\s/g, '');
+  expect(text.split(name.normalize('NFC').replaceAll(' ', '')).length - 1).toBe(5);
+  expect(text).not.toContain('?');
+  expect(pdf.length).toBeLessThan(40_000);
+});
+
+test.each(['王小明', 'محمد', 'דוד', '한글'])(
+  'shows question marks for %s, which its fonts cannot write, and says so at the end [D14.377]',
+  async (name) => {
+    const text = textOfPdf(await written([[`Purchased by ${name} Nguyễn`, '']]));
+    expect(text).toContain(`Purchased by ${'?'.repeat([...name].length)} Nguyễn`);
+    expect(text).toContain('A question mark may stand for a character that this PDF cannot show.');
+  },
+);
+
+test('has no embedded font, and no note, where the standard fonts have each character [D14.377]', async () => {
+  const pdf = await written([['Zoë Müller – 5 € ?', '$1.00']]);
+  expect(pdf.toString('latin1')).not.toContain('FontFile2');
+  expect(textOfPdf(pdf)).not.toContain('A question mark');
+});
+
 test('the same content gives the same bytes', async () => {
-  const [one, other] = [await written([['a', 'b']]), await written([['a', 'b']])];
-  expect(one.equals(other)).toBe(true);
+  for (const name of ['a', 'Nguyễn e', 'e', '王']) {
+    const [one, other] = [await written([[name, 'b']]), await written([[name, 'b']])];
+    expect(one.equals(other)).toBe(true);
+  }
 });
