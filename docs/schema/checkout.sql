@@ -1114,6 +1114,21 @@ create table sealing_keys (
 grant insert (key_id), insert (fingerprint) on sealing_keys to eligo_checkout;
 grant select on sealing_keys to eligo_checkout;
 
+create table session_cancellations (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  session_id text collate "C" not null,
+  canceled_by text not null,
+  constraint session_cancellations_pkey PRIMARY KEY (account_id, test_mode, session_id),
+  constraint session_cancellations_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id),
+  constraint session_cancellations_canceled_by_check CHECK ((canceled_by = ANY (ARRAY['shopper'::text, 'partner'::text])))
+);
+alter table session_cancellations enable row level security;
+alter table session_cancellations force row level security;
+create policy own_rows on session_cancellations for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant insert, select on session_cancellations to eligo_checkout;
+
 create table session_discounts (
   account_id text collate "C" not null,
   test_mode boolean not null,
@@ -1435,6 +1450,25 @@ CREATE TRIGGER refuse_fewer_typed_cards BEFORE UPDATE OF typed_cards ON checkout
 CREATE TRIGGER refuse_more_refunds BEFORE UPDATE OF refund_ids ON checkout.sessions FOR EACH ROW WHEN (((cardinality(new.refund_ids) > 1000) AND (cardinality(old.refund_ids) <= 1000))) EXECUTE FUNCTION refuse_more_refunds();
 grant delete, insert, select, update on sessions to eligo_checkout;
 grant select on sessions to eligo_finder;
+
+create table set_up_failures (
+  account_id text collate "C" not null,
+  test_mode boolean not null,
+  session_id text collate "C" not null,
+  number bigint not null,
+  setup_intent_id text collate "C" not null,
+  failure_code text not null,
+  decline_code text,
+  failed_at timestamp(3) with time zone not null,
+  constraint set_up_failures_pkey PRIMARY KEY (account_id, test_mode, session_id, number),
+  constraint set_up_failures_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id),
+  constraint set_up_failures_account_id_test_mode_setup_intent_id_fkey FOREIGN KEY (account_id, test_mode, setup_intent_id) REFERENCES setup_intents(account_id, test_mode, id)
+);
+alter table set_up_failures enable row level security;
+alter table set_up_failures force row level security;
+create policy own_rows on set_up_failures for all to public
+  using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+grant insert, select on set_up_failures to eligo_checkout;
 
 create table setup_intents (
   account_id text collate "C" not null,

@@ -30,6 +30,7 @@ import { loadSessionLines } from '../src/store/session-lines.ts';
 import { readSessionTimeline } from '../src/store/session-timeline.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { actingTime, findTestClock, mirrorTestClock, settleClock } from '../src/store/test-clocks.ts';
+import { noteCancellation, noteSetUpFailure } from '../src/store/timeline-causes.ts';
 import { saveCardFacts } from '../src/store/updated-cards.ts';
 import type { ChargingFixture } from './charging-fixture.ts';
 import { sessionMessage } from './fixture.ts';
@@ -110,6 +111,9 @@ export async function exerciseRecords(fixture: ChargingFixture): Promise<void> {
     const sessionId = seededId('fcs', 3);
     await authentications.noteAuthentication(tx, scope, { sessionId, attemptId: seededId('fatt', 3), at: new Date() });
     await authentications.findPendingAuthentication(tx, scope, sessionId);
+    await noteCancellation(tx, scope, sessionId, 'partner');
+    const failure = { setupIntentId: seededId('fseti', 3), code: 'card_declined', at: new Date() };
+    await noteSetUpFailure(tx, scope, sessionId, failure);
     const confirmed = { token: 'ctoken_growth', processorPaymentMethodId: 'pm_growth', customerId: null };
     await paymentMethods.recordConfirmedMethod(tx, scope, { paymentMethodId: seededId('fpm', 3), ...confirmed });
     const agreement = { mandateId: 'mandate_1', networkTransactionId: undefined };

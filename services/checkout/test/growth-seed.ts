@@ -78,6 +78,7 @@ function statements(each: number): string[] {
        now() - interval '2 hours',
        case n % 20 when 0 then now() + interval '1 hour' when 2 then now() - interval '10 minutes' + n * interval '1 millisecond' else now() - interval '1 hour' end, 'pi_' || id, at, ${atSandbox} ${many}`,
     `authentications (${scope}, session_id, attempt_id, requested_at) select account, true, 'fcs_' || id, 'fatt_' || id, at ${many}`,
+    `session_cancellations (${scope}, session_id, canceled_by) select account, true, 'fcs_' || id, 'partner' ${many}`,
     `ledger_entries (${scope}, id, debit_account, credit_account, amount_cents, kind, payment_intent_id, source_id, created_at)
      select account, true, 'fltx_' || id, 'processor_balance', 'customer_receipts', 505, 'capture', 'fpi_' || id, 'fch_' || id, at ${many}`,
     `payment_locks (${scope}, kind, id, attempt_id, lease_until)
@@ -106,6 +107,8 @@ function statements(each: number): string[] {
     `refund_claims (${scope}, refund_id, claim) select account, true, 'fre_' || id, 'reserved' ${many}`,
     `setup_intents (${scope}, id, status, customer_id, payment_method_id, session_id, created_at, processor, processor_account)
      select account, true, 'fseti_' || id, 'succeeded', 'fcus_' || owner, 'fpm_' || id, 'fcs_' || id, at, ${atSandbox} ${many}`,
+    `set_up_failures (${scope}, session_id, setup_intent_id, failure_code, failed_at)
+     select account, true, 'fcs_' || id, 'fseti_' || id, 'card_declined', at ${many}`,
     // A tenth waits and is due; a tenth is looked at later; a twentieth has no set-up intent yet.
     `subscription_set_ups (${scope}, subscription_id, setup_intent_id, customer_id, payment_method_id, processor, processor_account,
        processor_setup_intent_id, status, saved_payment_method_id, expires_at, next_check_at)

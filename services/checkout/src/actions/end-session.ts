@@ -5,6 +5,7 @@ import { letterFeeOfEnded } from '../domain/letter-fee.ts';
 import type { Session } from '../domain/session.ts';
 import { lockSession, saveSession } from '../store/sessions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
+import { noteCancellation } from '../store/timeline-causes.ts';
 import { endLetters } from './end-letters.ts';
 import { appendSessionEvent } from './payment-events.ts';
 import { appendRedemptionsEnd } from './redemptions-end.ts';
@@ -42,7 +43,9 @@ export async function cancelSession(
     if (isProcessed || session.amountReceivedCents > 0) {
       throw new Failure('checkout_session_already_processed');
     }
-    return (await endSession(needs, tx, scope, session, 'canceled')) ?? refuseWhileCharging();
+    const ended = (await endSession(needs, tx, scope, session, 'canceled')) ?? refuseWhileCharging();
+    await noteCancellation(tx, scope, id, onlyOpen ? 'shopper' : 'partner');
+    return ended;
   });
 }
 

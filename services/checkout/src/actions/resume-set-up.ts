@@ -11,6 +11,8 @@ import { findChargeableCards } from '../store/session-payments.ts';
 import { loadSession, lockSession, saveSession } from '../store/sessions.ts';
 import { type AskedSetUp, findAskedSetUp, forgetAskedSetUp } from '../store/set-up-authentications.ts';
 import { markSetUp } from '../store/setup-intents.ts';
+import { timeOnClock } from '../store/test-clocks.ts';
+import { noteSetUpFailure } from '../store/timeline-causes.ts';
 import { completeSession } from './complete-session.ts';
 import { customerExists } from './require-customer.ts';
 import { type SetUpAnswer, setUpAnswerOf } from './set-up-answer.ts';
@@ -97,6 +99,8 @@ function record(
     if (answer.kind === 'refused') {
       await forgetAskedSetUp(tx, scope, asked);
       await countDecline(tx, scope, sessionId, declineSourceOf(session));
+      const at = await timeOnClock(tx, scope, context.clock, session.testClockId);
+      await noteSetUpFailure(tx, scope, sessionId, { ...answer, setupIntentId: asked.id, at });
       const nextAction = cardNotSaved(session, answer.code, answer.declineCode);
       await saveSession(tx, scope, session, { ...session, nextAction });
       return false;

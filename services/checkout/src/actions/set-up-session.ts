@@ -18,6 +18,7 @@ import { lockSession, saveSession } from '../store/sessions.ts';
 import { type GivenToSetUp, noteAskedSetUp } from '../store/set-up-authentications.ts';
 import { beginSetupIntent, findBackupOf, markSetUp, takeNextTry } from '../store/setup-intents.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
+import { noteSetUpFailure } from '../store/timeline-causes.ts';
 import { finishPaidSession } from './pay-session.ts';
 import { isOurOwnFault } from './processor-refusal.ts';
 import { requireCustomer } from './require-customer.ts';
@@ -81,7 +82,10 @@ export async function setUpSession(
     const refusal = isDone ? undefined : refusalByDeclines(session, declineSourceOf(session));
     if (refusal !== undefined) throw refusal;
     // The shopper can no longer answer the bank's question about the other card.
-    if (displaces) await countDecline(tx, scope, session.id, declineSourceOf(session));
+    if (displaces) {
+      await countDecline(tx, scope, session.id, declineSourceOf(session));
+      await noteSetUpFailure(tx, scope, session.id, { setupIntentId, code: 'authentication_required', at });
+    }
     if (backupOf === null) await saveSession(tx, scope, session, { ...session, setupIntentId });
     if (slot !== undefined) await noteShopperKinds(tx, scope, new Map([[card.id, slot === 'health']]));
     return { setupIntentId, tries, isDone, at, threeDSecure: session.details.requestThreeDSecure };
@@ -117,6 +121,8 @@ export async function setUpSession(
     if (verdict.kind === 'declined') {
       const nextAction = cardNotSaved(session, verdict.code, verdict.declineCode);
       await countDecline(tx, scope, session.id, declineSourceOf(session));
+      const { setupIntentId, at } = begun;
+      await noteSetUpFailure(tx, scope, session.id, { ...verdict, setupIntentId, at });
       return { session: await saveSession(tx, scope, session, { ...session, nextAction }), isSetUp: false };
     }
     await markSetUp(tx, scope, begun.setupIntentId, card.id);

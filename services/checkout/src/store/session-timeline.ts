@@ -7,6 +7,8 @@ const mostIntents = 50;
 const mostChargesOfIntent = 5;
 const mostCaptures = 50;
 const mostLetters = 100;
+// A session takes at most twenty declines on its page, and sixty by request.
+const mostSetUpFailures = 80;
 // Each but the first follows the last decision of the session's letters.
 const mostVersions = 10;
 const mostEntries = 200;
@@ -17,7 +19,15 @@ export async function readSessionTimeline(
   scope: Scope,
   sessionId: string,
 ): Promise<{ entries: TimelineEntry[]; hasMore: boolean } | undefined> {
-  const limits = [mostIntents, mostChargesOfIntent, mostCaptures, mostLetters, mostEntries + 1, mostVersions];
+  const limits = [
+    mostIntents,
+    mostChargesOfIntent,
+    mostCaptures,
+    mostLetters,
+    mostEntries + 1,
+    mostVersions,
+    mostSetUpFailures,
+  ];
   const rows = await db.rows(select, scope, [sessionId, ...limits]);
   if (rows.length === 0) return undefined;
   const isCut = rows.length > mostEntries || rows.some(({ is_cut: cut }) => cut);
@@ -59,6 +69,13 @@ const select = scoped<EntryRow>(
    ), intents as (
      select i.id, i.status, i.capture_method, i.amount_cents, i.created_at, i.hold_end, i.renews from checkout.payment_intents i
       where ${own('i')} and i.session_id = $3 order by i.id desc limit $4
+   ), attempts as (
+     select a.id, a.payment_intent_id, a.amount_cents, a.status, a.failure_code, a.sends, a.acting_at, a.confirm_until - a.created_at as took,
+         w.requested_at, i.status as intent_status
+       from intents i cross join lateral (
+         select t.id, t.payment_intent_id, t.amount_cents, t.status, t.failure_code, t.sends, t.acting_at, t.confirm_until, t.created_at
+           from checkout.charge_attempts t where ${own('t')} and t.payment_intent_id = i.id order by t.id desc limit $5) a
+       left join checkout.authentications w on ${own('w')} and w.session_id = $3 and w.attempt_id = a.id
    ), letters as (
      select l.id, l.status, l.created_at, l.decided_at, l.review_until from checkout.letters l
       where ${own('l')} and l.session_id = $3 order by l.product_id limit $7
@@ -73,6 +90,8 @@ const select = scoped<EntryRow>(
      union all
      select 9, coalesce(s.completed_at, s.ended_at), 'session.' || case s.status when 'complete' then 'completed' else s.status end, $3, null,
        s.status, case when s.status <> 'canceled' then null
+         when exists (select from checkout.session_cancellations k where ${own('k')} and k.session_id = $3)
+           then (select 'canceled_by_' || k.canceled_by from checkout.session_cancellations k where ${own('k')} and k.session_id = $3)
          when exists (select from letters l where l.status = 'denied') and not exists (select from versions) then 'letter_denied'
          when exists (select from intents i where i.hold_end in ('lapsed', 'lost'))
            then (select 'hold_' || max(i.hold_end) from intents i where i.hold_end in ('lapsed', 'lost'))
@@ -86,6 +105,19 @@ const select = scoped<EntryRow>(
        from checkout.charge_attempts a
       where ${own('a')} and a.purpose in ('session', 'renewal') and a.subject_id = $3
         and a.status in ('created', 'sending', 'unknown', 'succeeded') and a.status = 'unknown'
+     union all
+     select 2, a.requested_at, 'payment.authentication_requested', a.payment_intent_id, a.amount_cents, a.intent_status, null, null, false
+       from attempts a where a.requested_at is not null
+     union all
+     select 3, case when a.sends = 0 then a.acting_at
+         else least(a.acting_at + a.took, (select coalesce(s.completed_at, s.ended_at) from session s)) end, 'payment.abandoned',
+         a.payment_intent_id, a.amount_cents, a.intent_status,
+         case when a.requested_at is not null then 'authentication_not_completed' when a.sends = 0 then 'not_sent' else 'canceled_late' end, null, false
+       from attempts a where a.status = 'abandoned'
+     union all
+     select 3, f.failed_at, 'setup.failed', f.setup_intent_id, null, null, f.failure_code, f.decline_code, count(*) over () = $10
+       from (select u.failed_at, u.setup_intent_id, u.failure_code, u.decline_code from checkout.set_up_failures u
+              where ${own('u')} and u.session_id = $3 order by u.number desc limit $10) f
      union all
      select 3, c.created_at, 'payment.' || case when c.status = 'failed' then 'failed' when i.capture_method = 'manual' then 'authorized'
          else 'succeeded' end, c.id, c.amount_cents, c.status, c.failure_code, c.decline_code, false
