@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { textOfPdf } from '@eligo/pdf/test-support';
 import { openKeyring } from '@eligo/service';
 import { secretsOf } from '@eligo/stack';
 import { type Constellation, startConstellation } from '@eligo/testkit';
@@ -73,7 +76,7 @@ describe('a reviewer on the command line', () => {
     expect(await json('letters', 'deny', letter)).toMatchObject({ status: 'denied' });
   });
 
-  it('lists the queue, reads the answers, approves and denies [D14.79]', async () => {
+  it('lists the queue, reads the answers, approves and denies, and is named as who decided [D14.79, D14.379]', async () => {
     const [one, other] = [await letterOf(), await letterOf()];
     const { letters } = (await json('letters', 'list', '--mode', 'test')) as { letters: Json[] };
     expect(letters.map(({ letter_id }) => letter_id)).toEqual([one.letter, other.letter]);
@@ -89,6 +92,22 @@ describe('a reviewer on the command line', () => {
     });
     expect(await json('letters', 'approve', one.letter)).toMatchObject({ status: 'approved' });
     expect(await statusOf(one.session)).toBe('complete');
+    const reviewer = { name: 'Grace Hopper', license: 'A-1906', state: 'NY' };
+    expect(await json('letters', 'show', one.letter)).toMatchObject({ reviewer, decided_at: expect.any(String) });
+    expect((await eligo('letters', 'show', one.letter)).out.join('\n')).toContain('Grace Hopper  NY A-1906');
+    expect((await constellation.api().ok('GET', `/v1/letters/${one.letter}`)).letter).toMatchObject({ reviewer });
+    const file = join(constellation.home.root, 'letter.pdf');
+    expect(await json('letters', 'document', one.letter, '--file', file)).toEqual({ letter_id: one.letter, file });
+    const text = textOfPdf(readFileSync(file));
+    for (const fact of ['Massage gun', canary, 'Grace Hopper', 'License: A-1906 (NY)', '(Eastern Time)', 'Test mode']) {
+      expect(text).toContain(fact);
+    }
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect((await eligo('letters', 'document', one.letter, '--file', file)).code).toBe(2);
+    const undecided = await eligo('letters', 'document', other.letter, '--file', `${file}.other`);
+    expect([undecided.code, existsSync(`${file}.other`)]).toEqual([2, false]);
+    const proof = await constellation.api().ok('GET', `/v1/checkout/sessions/${one.session}/substantiation`);
+    expect((proof.substantiation as { line_items: Json[] }).line_items[0]?.letter).toMatchObject({ reviewer });
     expect(await json('letters', 'deny', other.letter)).toMatchObject({ status: 'denied' });
     expect(await statusOf(other.session)).toBe('canceled');
     const again = await eligo('letters', 'approve', other.letter);

@@ -3,7 +3,8 @@ import { callCheckout } from '../admin-port.ts';
 import { type Command, type Given, UsageError } from '../command.ts';
 import { withComponent } from '../connect.ts';
 import type { Json } from '../public-api.ts';
-import { variable } from '../variable.ts';
+import { reviewerCredential } from '../reviewer-credential.ts';
+import { letterDocumentCommand } from './letter-document.ts';
 
 /** The review of letters of medical necessity, and who may decide them. */
 export const letterCommands: readonly Command[] = [
@@ -82,18 +83,22 @@ export const letterCommands: readonly Command[] = [
   {
     name: 'letters show',
     usage: 'LETTER_ID',
-    summary: 'Shows a letter with the shopper’s answers. Needs ELIGO_REVIEWER_CREDENTIAL. Each call is recorded.',
+    summary:
+      'Shows a letter with the shopper’s name and answers and, once it is decided, its reviewer. Needs ELIGO_REVIEWER_CREDENTIAL. Each call is recorded.',
     options: {},
     words: ['LETTER_ID'],
     async run({ words: [letterId = ''] }) {
-      const answer = await callCheckout('OpenReview', { letterId, credential: credential() });
+      const answer = await callCheckout('OpenReview', { letterId, credential: reviewerCredential() });
       const review = reviewOf(answer);
       const answers = typeof answer.answers === 'string' ? (JSON.parse(answer.answers) as Json) : null;
+      const shopper = typeof answer.shopperName === 'string' ? answer.shopperName : null;
       const products = ((answer.lines ?? []) as Json[]).map((line) => String(line.description ?? line.productId));
       return {
-        json: { ...review, products, answers, answered_at: timeOf(answer.answeredAtMs) },
+        json: { ...review, shopper, products, answers, answered_at: timeOf(answer.answeredAtMs) },
         lines: [
           lineOf(review),
+          ...reviewerLines(review),
+          ...(shopper === null ? [] : [`shopper  ${shopper}`]),
           ...products.map((product) => `product  ${product}`),
           ...(answers === null
             ? ['The shopper has not answered yet.']
@@ -102,6 +107,7 @@ export const letterCommands: readonly Command[] = [
       };
     },
   },
+  letterDocumentCommand,
   decision(
     'approve',
     'Approves a letter. The last approval of a session captures its cards, unless the shop captures them itself.',
@@ -126,18 +132,11 @@ function decision(verb: 'approve' | 'deny', summary: string): Command {
     options: {},
     words: ['LETTER_ID'],
     async run({ words: [letterId = ''] }) {
-      const body = { letterId, credential: credential(), approve: verb === 'approve' };
+      const body = { letterId, credential: reviewerCredential(), approve: verb === 'approve' };
       const review = reviewOf(await callCheckout('DecideLetter', body));
       return { json: review, lines: [lineOf(review)] };
     },
   };
-}
-
-// Not an option: other users of the machine see those.
-function credential(): string {
-  const given = variable('ELIGO_REVIEWER_CREDENTIAL');
-  if (!given) throw new UsageError('Set ELIGO_REVIEWER_CREDENTIAL to your personal credential');
-  return given;
 }
 
 function modeOf(given: Given): 'live' | 'test' {
@@ -162,12 +161,20 @@ function reviewOf({ accountId, letter }: Json) {
     product: fields.productId,
     checkout_session: fields.checkoutSessionId,
     expires_at: timeOf(fields.expiresAtMs),
+    decided_at: timeOf(fields.decidedAtMs),
+    reviewer: (fields.reviewer as { name: string; license: string; state: string } | undefined) ?? null,
   };
 }
 
 function lineOf(review: ReturnType<typeof reviewOf>): string {
   const { letter_id, account, status, product, checkout_session, expires_at } = review;
   return [letter_id, status, account, product, checkout_session, `until ${expires_at}`].join('  ');
+}
+
+function reviewerLines({ status, decided_at, reviewer }: ReturnType<typeof reviewOf>): string[] {
+  if (reviewer === null) return [];
+  const { name, license, state } = reviewer;
+  return [`${status} ${decided_at}  ${name}  ${state} ${license}`];
 }
 
 function timeOf(ms: unknown): string | null {

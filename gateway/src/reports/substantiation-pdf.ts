@@ -105,9 +105,13 @@ function facts(pages: PdfPages, rows: readonly (readonly [name: string, value: s
   for (const [name, value] of rows) if (value !== null && value !== '') pages.text(`${name}: ${value}`);
 }
 
-function letterInWords({ letter_id, status, decided_at, expires_at }: NonNullable<Line['letter']>, when: When): string {
+function letterInWords(
+  { letter_id, status, decided_at, expires_at, reviewer }: NonNullable<Line['letter']>,
+  when: When,
+): string {
   const decided = decided_at === null ? 'not decided' : `decided ${when(decided_at)}`;
-  return `${letter_id}, ${status}, ${decided}, expires ${when(expires_at)}`;
+  const by = reviewer === null ? '' : ` by ${reviewer.name}, license ${reviewer.license} (${reviewer.state})`;
+  return `${letter_id}, ${status}, ${decided}${by}, expires ${when(expires_at)}`;
 }
 
 function cardInWords({ card }: Payment): string {

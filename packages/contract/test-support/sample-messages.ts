@@ -325,6 +325,7 @@ export function sampleMessages({ testMode = true, accountId = newId('account') }
       url: 'https://pay.example/letters/x',
       expiresAtMs: at.createdAtMs + 31_536_000_000n,
       decidedAtMs: at.createdAtMs,
+      reviewer: { name: 'Dr. Ada Byron', license: 'A-1843', state: 'CA' },
       ...at,
     }),
     line_item: create(LineItemSchema, {

@@ -8,6 +8,7 @@ import { decideByReviewer, openReview } from '../src/actions/review-letter.ts';
 import { answersPlace, submitLetterAnswers } from '../src/actions/submit-letter-answers.ts';
 import type { Context } from '../src/context.ts';
 import type { Letter } from '../src/domain/letter.ts';
+import { letterMessage, letterWithReviewer } from '../src/messages/letter.ts';
 import { readReviewQueue } from '../src/store/review-queue.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 import { type LettersFixture, letterLine, lettersFixture } from './letters-fixture.ts';
@@ -72,6 +73,30 @@ describe('a reviewer', () => {
       ...{ reviewer_id: reviewerId, reviewer_name: grace.name },
       ...{ reviewer_license: grace.license, reviewer_state: grace.state },
     });
+  });
+
+  it('is named to those who read the letter, and by no event [D14.379]', async () => {
+    const letter = await heldLetter();
+    await decideByReviewer(fixture.context, letter.id, credential, 'approved');
+    const { letter: read } = await open(letter);
+    expect(letterWithReviewer(fixture.scope, read).reviewer).toMatchObject(grace);
+    expect(letterMessage(fixture.scope, read).reviewer).toBeUndefined();
+    const events = await fixture.test.admin<{ payload: Buffer }>(
+      "select payload from checkout.outbox where account_id = $1 and type = 'consultation.approved'",
+      [fixture.scope.accountId],
+    );
+    expect(events.length).toBeGreaterThan(0);
+    for (const { payload } of events) expect(payload.toString('latin1')).not.toContain(grace.name);
+  });
+
+  it('reads for whom the letter is: the customer, else the name that the shop gave [D14.379]', async () => {
+    const hsa = await fixture.card('hsa');
+    const named = await fixture.session({ lines: [letterLine(3_000)], customerId: hsa.customerId });
+    await letters.pay(named, [hsa]);
+    await fixture.test.admin("update checkout.customers set first_name = 'Ann', last_name = 'Lee' where id = $1", [
+      hsa.customerId,
+    ]);
+    expect((await open(await letters.onlyLetter(named))).shopperName).toBe('Ann Lee');
   });
 
   it('has a credential that is stored as its hash, and is shown once', async () => {

@@ -7,6 +7,9 @@ import { isoTime } from '../times.ts';
 /** The states of a letter of medical necessity. */
 export const letterStatuses = ['in_review', 'approved', 'denied', 'expired'] as const;
 
+/** Who decided a letter. Null in events, which name no person. */
+export const letterReviewerSchema = z.strictObject({ name: z.string(), license: z.string(), state: z.string() });
+
 export const letterSchema = z.strictObject({
   letter_id: idOf('letter'),
   status: z.enum(letterStatuses),
@@ -18,6 +21,7 @@ export const letterSchema = z.strictObject({
   decided_at: answer.time.nullable(),
   test_mode: z.boolean(),
   created_at: answer.time,
+  reviewer: letterReviewerSchema.nullable(),
 });
 
 export const letterReferences: References<Letter> = {
@@ -37,5 +41,10 @@ export function renderLetter(letter: Letter, expansion: Expansion = noExpansion)
     decided_at: letter.decidedAtMs === undefined ? null : isoTime(letter.decidedAtMs),
     test_mode: letter.testMode,
     created_at: isoTime(letter.createdAtMs),
+    reviewer: renderReviewer(letter),
   };
+}
+
+export function renderReviewer({ reviewer }: Letter): z.infer<typeof letterReviewerSchema> | null {
+  return reviewer === undefined ? null : { name: reviewer.name, license: reviewer.license, state: reviewer.state };
 }

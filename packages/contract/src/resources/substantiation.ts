@@ -9,7 +9,7 @@ import { centsFromInt64 } from '@eligo/values';
 import { z } from 'zod';
 import { answer, eligibilityClass, idOf } from '../fields.ts';
 import { isoTime } from '../times.ts';
-import { letterStatuses } from './letter.ts';
+import { letterReviewerSchema, letterStatuses, renderReviewer } from './letter.ts';
 import { eligibilityClassOf } from './product.ts';
 
 const movement = { payment_intent: idOf('payment_intent'), amount: answer.cents, created_at: answer.time };
@@ -52,6 +52,7 @@ export const substantiationSchema = z.strictObject({
           status: z.enum(letterStatuses),
           decided_at: answer.time.nullable(),
           expires_at: answer.time,
+          reviewer: letterReviewerSchema.nullable(),
         })
         .nullable(),
       captures: z.array(z.strictObject({ capture: idOf('capture').nullable(), ...movement })),
@@ -148,6 +149,7 @@ function renderLine(
             status: letter.status as (typeof letterStatuses)[number],
             decided_at: letter.decidedAtMs === undefined ? null : isoTime(letter.decidedAtMs),
             expires_at: isoTime(letter.expiresAtMs),
+            reviewer: renderReviewer(letter),
           },
     captures: captures.map((one) => ({
       capture: one.sourceId.startsWith('fcap_') ? one.sourceId : null,

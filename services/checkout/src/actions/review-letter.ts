@@ -1,15 +1,19 @@
 import { Failure } from '@eligo/failures';
-import { type Scope, withTx } from '@eligo/postgres';
+import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import type { Context } from '../context.ts';
 import type { Letter } from '../domain/letter.ts';
 import { credentialHash, type Reviewer } from '../domain/reviewer.ts';
 import type { SessionLine } from '../domain/session.ts';
 import { findAnswers, recordRead } from '../store/letter-answers.ts';
 import { findLetter } from '../store/letters.ts';
+import { findIntents } from '../store/payment-intents.ts';
+import { findPaymentMethods } from '../store/payment-methods.ts';
 import { scopeOfLetter } from '../store/review-queue.ts';
 import { findReviewer } from '../store/reviewers.ts';
 import { loadSessionLines } from '../store/session-lines.ts';
+import { loadSession } from '../store/sessions.ts';
 import { decideLetter } from './decide-letter.ts';
+import { shopperOf } from './receipt-command.ts';
 import { answersPlace } from './submit-letter-answers.ts';
 
 /** What a reviewer is shown of a letter. */
@@ -17,6 +21,8 @@ export interface Review {
   readonly scope: Scope;
   readonly letter: Letter;
   readonly lines: readonly SessionLine[];
+  /** For whom the letter is; undefined where neither the shop nor a card has a name. */
+  readonly shopperName: string | undefined;
   /** Undefined until the shopper has answered. */
   readonly answers: { readonly text: string; readonly submittedAt: Date } | undefined;
 }
@@ -33,21 +39,24 @@ export async function openReview(
 ): Promise<Review> {
   const reviewer = await reviewerOf(database, credential);
   const scope = await scopeOf(database, letterId);
-  const { letter, lines, answers } = await withTx(database, scope, async (tx) => {
+  const { letter, lines, answers, shopperName } = await withTx(database, scope, async (tx) => {
     const found = await findLetter(tx, scope, letterId);
     if (found === undefined) throw new Failure('letter_not_found');
     await recordRead(tx, scope, letterId, reviewer.id, requestId);
-    const [all, stored] = await Promise.all([
+    const [all, stored, name] = await Promise.all([
       loadSessionLines(tx, scope, found.sessionId),
       findAnswers(tx, scope, letterId),
+      nameOfShopper(tx, scope, found.sessionId),
     ]);
-    return { letter: found, lines: all.filter(({ productId }) => productId === found.productId), answers: stored };
+    const lines = all.filter(({ productId }) => productId === found.productId);
+    return { letter: found, lines, answers: stored, shopperName: name };
   });
   const text = answers && keyring.open(answers.sealed, answersPlace(scope, letterId));
   return {
     scope,
     letter,
     lines,
+    shopperName,
     answers: text === undefined || answers === undefined ? undefined : { text, submittedAt: answers.submittedAt },
   };
 }
@@ -62,6 +71,19 @@ export async function decideByReviewer(
   const reviewer = await reviewerOf(context.database, credential);
   const scope = await scopeOf(context.database, letterId);
   return { scope, letter: await decideLetter(context, scope, letterId, verdict, reviewer) };
+}
+
+// As receipts name the shopper.
+async function nameOfShopper(tx: Tx, scope: Scope, sessionId: string): Promise<string | undefined> {
+  const session = await loadSession(tx, scope, sessionId);
+  if (session === undefined) return undefined;
+  const intents = await findIntents(tx, scope, session.paymentIntentIds);
+  const methods = await findPaymentMethods(
+    tx,
+    scope,
+    intents.flatMap(({ paymentMethodId }) => paymentMethodId ?? []),
+  );
+  return (await shopperOf(tx, scope, session, methods)).shopperName;
 }
 
 async function reviewerOf(database: Context['database'], credential: string): Promise<Reviewer> {

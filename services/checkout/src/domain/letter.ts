@@ -27,6 +27,14 @@ export interface Letter {
   readonly validUntil: Date | null;
   readonly createdAt: Date;
   readonly decidedAt: Date | null;
+  /** Who decided it, as they were then. Null in test mode, where the shop decides, and while nobody has. */
+  readonly reviewer: LetterReviewer | null;
+}
+
+export interface LetterReviewer {
+  readonly name: string;
+  readonly license: string;
+  readonly state: string;
 }
 
 /** An approved letter of a customer, and the time until which it is valid. */

@@ -10,7 +10,7 @@ import {
 import { present } from '@eligo/values';
 import type { LineMovement, Substantiation } from '../domain/substantiation.ts';
 import { chargeMessage } from './intents.ts';
-import { letterMessage } from './letter.ts';
+import { letterWithReviewer } from './letter.ts';
 import { lineItemMessage } from './line-item.ts';
 import { paymentMethodMessage } from './payment-method.ts';
 import { sessionMessage } from './session.ts';
@@ -26,7 +26,7 @@ export function substantiationMessage(scope: Scope, proof: Substantiation): Subs
         amountCapturedCents: BigInt(line.amountCapturedCents),
         captures: captures.map(movementMessage),
         refunds: refunds.map(movementMessage),
-        ...(letter === undefined ? {} : { letter: letterMessage(scope, letter) }),
+        ...(letter === undefined ? {} : { letter: letterWithReviewer(scope, letter) }),
       }),
     ),
     payments: proof.payments.map(({ leg, charge, method }) =>

@@ -4,7 +4,7 @@ import type { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import type { Implementation } from '@eligo/rpc';
 import { decideLetter } from '../actions/decide-letter.ts';
 import type { Context } from '../context.ts';
-import { letterMessage } from '../messages/letter.ts';
+import { letterWithReviewer } from '../messages/letter.ts';
 import { findLetter, findValidLetters, listLetters } from '../store/letters.ts';
 
 /** Letters of medical necessity: read, and decided in test mode. */
@@ -14,13 +14,13 @@ export function letterHandlers(context: Context): Implementation<typeof Checkout
     async getLetter({ id }, { scope }) {
       const letter = await findLetter(database, scope, id);
       if (letter === undefined) throw new Failure('letter_not_found');
-      return letterMessage(scope, letter);
+      return letterWithReviewer(scope, letter);
     },
 
     async listLetters({ page, customerId, checkoutSessionId, status }, { scope }) {
       const filter = { customerId, sessionId: checkoutSessionId, status };
       const { letters, hasMore } = await listLetters(database, scope, pageOf(page), filter);
-      return { letters: letters.map((letter) => letterMessage(scope, letter)), hasMore };
+      return { letters: letters.map((letter) => letterWithReviewer(scope, letter)), hasMore };
     },
 
     async findValidLetters({ customerId, productIds, atMs }, { scope }) {
@@ -30,7 +30,7 @@ export function letterHandlers(context: Context): Implementation<typeof Checkout
 
     async decideTestLetter({ id, approve }, { scope }) {
       if (!scope.testMode) throw new Failure('test_mode_required');
-      return letterMessage(scope, await decideLetter(context, scope, id, approve ? 'approved' : 'denied'));
+      return letterWithReviewer(scope, await decideLetter(context, scope, id, approve ? 'approved' : 'denied'));
     },
   };
 }

@@ -7,7 +7,7 @@ import { decideByReviewer, openReview } from '../actions/review-letter.ts';
 import { submitLetterAnswers } from '../actions/submit-letter-answers.ts';
 import type { Context } from '../context.ts';
 import type { Letter } from '../domain/letter.ts';
-import { letterMessage } from '../messages/letter.ts';
+import { letterWithReviewer } from '../messages/letter.ts';
 import { lineItemMessage } from '../messages/line-item.ts';
 import { findLetter } from '../store/letters.ts';
 import { readReviewQueue, scopeOfLetter } from '../store/review-queue.ts';
@@ -40,9 +40,10 @@ export function reviewHandlers(context: Context): Implementation<typeof Checkout
     },
 
     async openReview({ letterId, credential }, { requestId }) {
-      const { scope, letter, lines, answers } = await openReview(context, letterId, credential, requestId);
+      const { scope, letter, lines, answers, shopperName } = await openReview(context, letterId, credential, requestId);
       const message = reviewMessage(scope, letter);
       message.lines = lines.map(lineItemMessage);
+      if (shopperName !== undefined) message.shopperName = shopperName;
       if (answers !== undefined) {
         message.answers = answers.text;
         message.answeredAtMs = BigInt(answers.submittedAt.getTime());
@@ -67,5 +68,5 @@ export function reviewHandlers(context: Context): Implementation<typeof Checkout
 }
 
 function reviewMessage(scope: Scope, letter: Letter) {
-  return create(ReviewSchema, { accountId: scope.accountId, letter: letterMessage(scope, letter) });
+  return create(ReviewSchema, { accountId: scope.accountId, letter: letterWithReviewer(scope, letter) });
 }

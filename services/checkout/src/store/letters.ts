@@ -18,11 +18,15 @@ interface LetterRow {
   readonly valid_until: Date | null;
   readonly created_at: Date;
   readonly decided_at: Date | null;
+  readonly reviewer_name: string | null;
+  readonly reviewer_license: string | null;
+  readonly reviewer_state: string | null;
 }
 
 const columns = [
   ...['id', 'status', 'session_id', 'product_id', 'customer_id', 'test_clock_id', 'url'],
   ...['review_until', 'valid_until', 'created_at', 'decided_at'],
+  ...['reviewer_name', 'reviewer_license', 'reviewer_state'],
 ];
 
 function letterOfRow(row: LetterRow): Letter {
@@ -38,7 +42,12 @@ function letterOfRow(row: LetterRow): Letter {
     validUntil: row.valid_until,
     createdAt: row.created_at,
     decidedAt: row.decided_at,
+    reviewer: reviewerOfRow(row),
   };
+}
+
+function reviewerOfRow({ reviewer_name: name, reviewer_license: license, reviewer_state: state }: LetterRow) {
+  return name === null || license === null || state === null ? null : { name, license, state };
 }
 
 const insert = scoped<never>(
