@@ -12,7 +12,7 @@ export function describeClockJumps(started: () => Constellation): void {
     let running: RunningShop;
     beforeAll(async () => {
       const eligo = started();
-      running = { eligo, api: eligo.api(), shop: await openShop(eligo.api()) };
+      running = { eligo, api: eligo.api(), shop: await openShop(eligo.api()), account: eligo.account };
     });
     afterEach(() => void vi.useRealTimers());
 

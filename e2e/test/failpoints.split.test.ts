@@ -1,9 +1,11 @@
 import { describe, it } from 'vitest';
 import { confirmCrashes, shortSplitFailpoints } from '../src/crashes/confirm-crashes.ts';
-import { crossWithRetries, isLongRun } from '../src/crashes/plan.ts';
+import { crossWith, crossWithRetries, isLongRun } from '../src/crashes/plan.ts';
 import { callerDeaths, runCallerDeath } from '../src/crashes/run-caller-death.ts';
 import { runConfirmCrash } from '../src/crashes/run-confirm-crash.ts';
 import { runStall, stalls } from '../src/crashes/run-stall.ts';
+import { pageCallerDeaths, runPageCallerDeath, runTypedCrash, shopperRetries } from '../src/crashes/run-typed-crash.ts';
+import { shortSplitTypedCrashes, typedCrashes } from '../src/crashes/typed-crashes.ts';
 import { sharedRunningShops } from './failpoints.ts';
 
 describe('a confirm converges when one process is killed alone, split', () => {
@@ -27,6 +29,23 @@ describe('a confirm converges when one process is killed alone, split', () => {
     it(
       `the caller: while checkout is at ${failpoint}, ${retry}`,
       () => onRunningShop((running) => runCallerDeath(running, failpoint, retry)),
+      180_000,
+    );
+  }
+
+  // Once each: what the shopper does changes in turn.
+  for (const { crash, retry } of crossWith(isLongRun ? typedCrashes : shortSplitTypedCrashes, shopperRetries, false)) {
+    it(
+      `the callee of a payment with typed cards: ${crash.payment} (${crash.failpoint}, pass ${crash.skip + 1}), ${retry}`,
+      () => onRunningShop((running) => runTypedCrash(running, crash, retry)),
+      180_000,
+    );
+  }
+
+  for (const { crash: failpoint, retry } of crossWith(isLongRun ? pageCallerDeaths : [], shopperRetries, isLongRun)) {
+    it(
+      `the caller of a payment with typed cards: while checkout is at ${failpoint}, ${retry}`,
+      () => onRunningShop((running) => runPageCallerDeath(running, failpoint, retry)),
       180_000,
     );
   }

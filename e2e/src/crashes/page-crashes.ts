@@ -1,4 +1,4 @@
-/** A place at which the process dies while a shopper pays on the page, with two cards. */
+/** A place at which the process dies while a shopper pays with two saved cards, as the test helper lets them. */
 export interface PageCrash {
   readonly name: string;
   readonly failpoint: string;
@@ -38,5 +38,5 @@ export const pageCrashes: readonly PageCrash[] = [
   },
 ];
 
-/** What the short run of `npm test` tries of them. */
-export const shortPageCrashes = pageCrashes.slice(1, 4);
+/** What the short run of `npm test` tries of them; `typed-crashes.ts` has the others on the page's own way. */
+export const shortPageCrashes = pageCrashes.slice(3, 4);

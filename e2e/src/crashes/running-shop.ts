@@ -13,6 +13,8 @@ export interface RunningShop {
   readonly eligo: Constellation;
   readonly api: Api;
   readonly shop: Shop;
+  /** Whose shop it is. */
+  readonly account: string;
 }
 
 /** A session of a new customer, with a card of theirs. */
@@ -48,7 +50,7 @@ export async function openRunningShop(
   const eligo = await startConstellation({ topology, environment, replicas });
   try {
     const api = eligo.api();
-    return { eligo, api, shop: await openShop(api) };
+    return { eligo, api, shop: await openShop(api), account: eligo.account };
   } catch (error) {
     await eligo.stop();
     throw error;

@@ -11,6 +11,8 @@ export interface WallClock {
   jump(random: Random): void;
   /** Sets it farther ahead than it ever was: no process holds anything any more, or waits to ask for a charge again. */
   goAhead(): void;
+  /** Sets it to a time, unless it is past that. */
+  advanceTo(at: Date): void;
   /** The time that the processes read. */
   now(): Date;
   /** How often it jumped. */
@@ -49,6 +51,9 @@ export function wallClock(): WallClock {
     goAhead() {
       farthestMs = Math.min(farthestMs + correctionMs, mostMs);
       set(farthestMs);
+    },
+    advanceTo(at) {
+      set(Math.max(aheadMs, at.getTime() - Date.now()));
     },
     now: () => new Date(Date.now() + aheadMs),
     get jumps() {
