@@ -1,7 +1,7 @@
-import { type ApiAnswer, waitUntil } from '@eligo/testkit';
 import type { Random } from '../chaos/random.ts';
 import type { RunningShop } from '../crashes/running-shop.ts';
 import { record } from '../records.ts';
+import { insist } from './insist.ts';
 import { beginningOf, type Changing, type Kept } from './kinds.ts';
 
 /** What a partner does to a subscription while its clock stands at a time, and what that means for its model. */
@@ -101,19 +101,6 @@ export async function makeChange({ api }: RunningShop, { id, changing }: Changed
     },
     200,
   );
-}
-
-/** Asks again while a process comes up again, or works on the same: the gateway is away, or answers 503. */
-export async function insist(what: string, ask: () => Promise<ApiAnswer>, status: number): Promise<ApiAnswer> {
-  let last: ApiAnswer | undefined;
-  const answered = async () => {
-    last = await ask();
-    return last.status === 429 || last.status >= 500 ? undefined : last;
-  };
-  const answer = await waitUntil(answered, { withinMs: 90_000, everyMs: 100, what: `${what} ${last?.text ?? ''}` });
-  if (answer.status !== status)
-    throw new Error(`${what}: expected ${status}, was answered ${answer.status} ${answer.text}`);
-  return answer;
 }
 
 /** The invoices of a subscription that changes, until a time: each period at what it costs when it begins, and what changes within periods are worth. */

@@ -6,12 +6,13 @@ import { booksAgree } from '../books.ts';
 import type { RunningShop } from '../crashes/running-shop.ts';
 import { type Json, records, text } from '../records.ts';
 import { type ChangedKept, modelOfChanges } from './changes.ts';
+import { type DunningEnd, type EndingKept, invoiceAfterDunning, statusOf } from './ends.ts';
 import { type Bill, beginningOf, type Kept } from './kinds.ts';
 import type { WallClock } from './wall-clock.ts';
 
 /** Subscriptions, and until when they were billed. */
 export interface BilledUntil {
-  readonly kept: readonly (Kept | ChangedKept)[];
+  readonly kept: readonly (Kept | ChangedKept | EndingKept)[];
   readonly until: Date;
 }
 
@@ -25,13 +26,15 @@ export interface Billed {
 }
 
 /**
- * Each period of each subscription has one paid invoice of the model's amount; each card was charged once for it, by one attempt; nothing else took money; nothing is
- * due, and nothing is unsettled; books, ledger and the processor's own list agree to the cent. Throws with what does not hold.
+ * Each period of each subscription has one paid invoice of the model's amount, and one that ended has none after its end, but for the unpaid one of a dunned
+ * subscription; each card was charged once for it, by one attempt; nothing else took money; nothing is due, and nothing is unsettled; each mail is sent; books, ledger
+ * and the processor's own list agree to the cent. Throws with what does not hold.
  */
 export async function holdAgainstModel(
   running: RunningShop,
   sold: readonly BilledUntil[],
   wallClock: WallClock,
+  dunningEnd: DunningEnd,
 ): Promise<Billed> {
   const charges = await chargesByInvoice(running);
   const wrong: string[] = [];
@@ -40,7 +43,7 @@ export async function holdAgainstModel(
   const all = sold.flatMap(({ kept, until }) => kept.map((of) => ({ of, until })));
   const check = async () => {
     for (let next = all.pop(); next !== undefined; next = all.pop()) {
-      const model = modelOf(next.of, next.until).toSorted();
+      const model = modelOf(next.of, next.until, dunningEnd).toSorted();
       const invoices = await invoicesOf(running, next.of);
       const seen = invoices.map((invoice) => {
         const id = text(invoice, 'invoice_id');
@@ -68,19 +71,26 @@ export async function holdAgainstModel(
   if (strange.length > 0) throw new Error(`charged for no invoice of the model: ${strange.join()}`);
   if (charges.cents !== billed.cents)
     throw new Error(`the processor took ${charges.cents}, invoices say ${billed.cents}`);
-  await nothingIsLeft(running, wallClock);
+  const ends = sold.flatMap(({ kept }) => kept).flatMap((of) => ('end' in of ? [of] : []));
+  await nothingIsLeft(running, wallClock, ends, dunningEnd);
   await booksAgree(running.eligo, 120_000);
   await ledgerAgrees(running);
   return { ...billed, declined: charges.declined };
 }
 
-function modelOf(of: Kept | ChangedKept, until: Date): string[] {
+function modelOf(of: Kept | ChangedKept | EndingKept, until: Date, dunningEnd: DunningEnd): string[] {
   if ('changes' in of) return modelOfChanges(of, until).map(({ at, cents }) => lineOf(at, { health: cents, other: 0 }));
   const model: string[] = [];
   if (of.trialFrom !== undefined) model.push(lineOf(of.trialFrom, { health: 0, other: 0 }));
   if (of.soldAt !== undefined) model.push(lineOf(of.soldAt, of.bill(0)));
-  for (let n = of.soldAt === undefined ? 0 : 1; beginningOf(of, n) <= until; n++) {
-    model.push(lineOf(beginningOf(of, n), of.bill(n)));
+  const end = 'end' in of ? of.end : undefined;
+  const isPaid = (n: number) => beginningOf(of, n) <= until && (end === undefined || n < end.unpaidFrom);
+  let n = of.soldAt === undefined ? 0 : 1;
+  for (; isPaid(n); n++) model.push(lineOf(beginningOf(of, n), of.bill(n)));
+  if (end?.ending === 'dunned') {
+    const { health, other } = of.bill(n);
+    const total = health + other;
+    model.push(`${beginningOf(of, n).toISOString()} ${invoiceAfterDunning[dunningEnd]} 0 of ${total}, due ${total}`);
   }
   return model;
 }
@@ -152,23 +162,42 @@ async function chargesByInvoice({ eligo }: RunningShop) {
   return { taken, cents, declined: charges.filter(({ status }) => status === 'failed').length };
 }
 
-// Nothing is due, owed or under way. A process that is killed leaves its leases. They end by the clock of the processes, which is hours ahead of the database's.
-async function nothingIsLeft({ eligo }: RunningShop, wallClock: WallClock): Promise<void> {
+// Nothing is due, owed or under way, but for what dunned subscriptions leave. A process that is killed leaves its leases. They end by the clock of the processes, which is
+// hours ahead of the database's; those of mails end by the database's.
+async function nothingIsLeft(
+  { eligo }: RunningShop,
+  wallClock: WallClock,
+  ends: readonly EndingKept[],
+  dunningEnd: DunningEnd,
+): Promise<void> {
+  const expected = ends.map((of) => ({
+    id: of.id,
+    status: statusOf(of, dunningEnd),
+    owes: of.end.ending === 'dunned',
+  }));
   let left: { what: string; id: string }[] = [];
   const isNothingLeft = async () => {
     left = await eligo.database.admin<{ what: string; id: string }>(
-      `select 'not active, but ' || status as what, id from billing.subscriptions where status <> 'active'
-       union all select 'an invoice that is ' || status, id from billing.invoices where status <> 'paid'
+      `with ends as (select * from jsonb_to_recordset($2) as e (id text, status text, owes boolean))
+       select 'not ' || coalesce(e.status, 'active') || ', but ' || s.status as what, s.id
+       from billing.subscriptions s left join ends e on e.id = s.id where s.status <> coalesce(e.status, 'active')
+       union all select 'an invoice that is ' || status, id from billing.invoices
+       where status <> 'paid' and subscription_id not in (select id from ends where owes)
        union all select 'a charge that is pending for', invoice_id from billing.invoice_charges where status = 'pending'
        union all select 'held', id from billing.subscriptions where held_until > $1
        union all select 'a clock that is ' || status, id from billing.test_clocks where status <> 'ready'
+       union all select 'a mail that is ' || status, id from billing.notice_mails where status not in ('sent', 'dropped')
+       union all select 'a mail that is ' || status, id from billing.subscription_mails where status not in ('sent', 'dropped')
        limit 20`,
-      [wallClock.now()],
+      [wallClock.now(), JSON.stringify(expected)],
     );
     return left.length === 0;
   };
   try {
-    await waitUntil(isNothingLeft, { what: 'nothing that is due, owed or under way' });
+    // A mail that a dead process had claimed is sent after two minutes, by a job that runs each minute.
+    await waitUntil(isNothingLeft, {
+      ...{ withinMs: 240_000, everyMs: 200, what: 'nothing that is due, owed or under way' },
+    });
   } catch (error) {
     throw new Error(`left: ${left.map(({ what, id }) => `${what} ${id}`).join('; ')}`, { cause: error });
   }

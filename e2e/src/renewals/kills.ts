@@ -17,10 +17,21 @@ export interface KillPlan {
 /** How often something died, by the failpoint or the process. */
 export type Kills = Readonly<Record<string, number>>;
 
-/** The failpoints of a renewal, each once. */
-const points = [
-  ...new Map(renewalCrashes.map(({ component, failpoint }) => [failpoint, { component, failpoint }])).values(),
-];
+/** Where a process dies while it sells, changes or collects, beside renewals: passed less often. */
+const rarePoints = [
+  ...['subscription.items_priced', 'invoice.due', 'mail.sent', 'subscription.resolved'],
+  ...['subscription.written', 'subscription.charged', 'subscription.changed'],
+].map((failpoint) => ({ component: 'billing', failpoint, isRare: true }));
+
+const renewalPoints = new Map(
+  renewalCrashes.map(({ component, failpoint }) => [failpoint, { component, failpoint, isRare: false }]),
+);
+
+/** The failpoints of a renewal and those beside it, each once, in turn. */
+const points = [...renewalPoints.values()].flatMap((point, at) => [point, ...rarePoints.slice(at, at + 1)]);
+
+/** The process is killed wherever it is if it does not come to its failpoint by then. */
+const longestWaitMs = 60_000;
 
 /** Die at any time, where each is a process of its own. */
 const bystanders = ['gateway', 'catalog', 'refunds', 'webhooks', 'sandbox', 'nats'];
@@ -30,7 +41,7 @@ const longestPauseMs = 500;
 /** The last kill is armed before this share of the work is done, so that enough is left for it to be passed. */
 const lastKillAt = 0.8;
 
-/** Kills one process after the other while the lanes go on: most at a failpoint of a renewal. Resolves with what died once all kills are done, or the lanes. */
+/** Kills one process after the other while the lanes go on: most at a failpoint of billing or of a renewal's charge. Resolves with what died once all kills are done, or the lanes. */
 export async function killAlong(
   running: RunningShop,
   random: Random,
@@ -54,17 +65,24 @@ export async function killAlong(
       continue;
     }
     // Each failpoint once before any of them twice.
-    const { component, failpoint } = points[(kill + first) % points.length] as (typeof points)[number];
-    await eligo.armFailpoint(component, failpoint, { action: 'kill', skip: random.between(0, mostPasses) });
+    const { component, failpoint, isRare } = points[(kill + first) % points.length] as (typeof points)[number];
+    const skip = isRare ? 0 : random.between(0, mostPasses);
+    await eligo.armFailpoint(component, failpoint, { action: 'kill', skip });
     const recovering = recovered(running, failpoint);
-    const isOver = await Promise.race([recovering.then(() => false), progress.over.then(() => true)]);
-    if (isOver) {
-      // Nothing passes there any more.
+    const waiting = new AbortController();
+    const came = await Promise.race([
+      recovering.then(() => 'there' as const),
+      progress.over.then(() => 'over' as const),
+      pause(longestWaitMs, 'late' as const, { signal: waiting.signal }),
+    ]);
+    waiting.abort();
+    if (came !== 'there') {
       eligo.kill(component);
       await recovering;
-      break;
     }
-    died[failpoint] = (died[failpoint] ?? 0) + 1;
+    if (came === 'over') break;
+    const name = came === 'there' ? failpoint : component;
+    died[name] = (died[name] ?? 0) + 1;
   }
   return died;
 }

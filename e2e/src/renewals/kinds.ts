@@ -1,6 +1,8 @@
+import type { Api } from '@eligo/testkit';
 import type { RunningShop } from '../crashes/running-shop.ts';
-import { type Json, text } from '../records.ts';
-import { make, newCard, newCustomer } from '../shop.ts';
+import { type Json, record, text } from '../records.ts';
+import { make } from '../shop.ts';
+import { insist } from './insist.ts';
 
 /** What one period costs: what the health card pays, and what the other card pays. */
 export interface Bill {
@@ -13,6 +15,8 @@ export interface WeakCard {
   readonly field: 'default_payment_method' | 'backup_payment_method';
   readonly good: string;
   readonly bad: string;
+  /** The partner charges the invoice on the good card, before the subscription has it. */
+  readonly isPaidByHand?: boolean;
 }
 
 /** A subscription and its model. */
@@ -30,6 +34,7 @@ export interface Kept {
   bill(n: number): Bill;
   readonly weak?: WeakCard;
   readonly changing?: Changing;
+  readonly ending?: Ending;
 }
 
 /** What changes of a subscription while it goes on: its item, between these, or whether it is paused. */
@@ -40,6 +45,9 @@ export type Changing =
       readonly offers: readonly { readonly price: string; readonly quantity: number; readonly cents: number }[];
     }
   | { readonly what: 'pause'; readonly keepsAnchor: boolean };
+
+/** How a subscription ends while its clock goes on. */
+export type Ending = 'canceled' | 'canceled with its period' | 'dunned';
 
 /** What all subscriptions are sold from. */
 export interface Offer {
@@ -90,6 +98,8 @@ interface Kind {
   /** The least of an item that is sold. */
   readonly least?: number;
   readonly weak?: WeakCard['field'];
+  readonly isPaidByHand?: boolean;
+  readonly ending?: Ending;
   readonly changing?: (offer: Offer, quantity: number) => Changing;
 }
 
@@ -139,6 +149,25 @@ const kinds: readonly Kind[] = [
   { name: 'upgraded later', cards: ['fsa'], items: eligible, bill: onHealthCard, changing: otherPrice('none') },
   { name: 'paused', cards: ['hsa'], items: eligible, bill: onHealthCard, changing: paused(true) },
   { name: 'paused, begins anew', cards: ['hsa'], items: eligible, bill: onHealthCard, changing: paused(false) },
+  {
+    ...{ name: 'paid by hand', cards: ['hsa'], items: eligible, bill: onHealthCard },
+    ...{ weak: 'default_payment_method', isPaidByHand: true },
+  },
+  { name: 'canceled in mid-run', cards: ['hsa', 'credit'], items: mixed, bill: onBoth, ending: 'canceled' },
+  {
+    ...{ name: 'dunned to its end', cards: ['hsa'], items: eligible, bill: onHealthCard },
+    ...{ weak: 'default_payment_method', ending: 'dunned' },
+  },
+  {
+    ...{ name: 'canceled with its period', cards: ['hsa'], items: eligible, bill: onHealthCard },
+    ending: 'canceled with its period',
+  },
+];
+
+/** Sold while processes die, in turn. */
+const lateKinds: readonly Kind[] = [
+  { name: 'sold in mid-run', cards: ['hsa'], items: eligible, bill: onHealthCard },
+  { name: 'sold in mid-run, two cards', cards: ['hsa', 'credit'], items: mixed, bill: onBoth },
 ];
 
 const fortnightlyKinds: readonly Kind[] = [
@@ -154,6 +183,17 @@ export function sellOnClock(running: RunningShop, offer: Offer, clock: string, a
   return sell(running, offer, kinds, place, { clock, at });
 }
 
+/** The same while processes die, as a client does that asks again with its key. */
+export function sellInMidRun(
+  running: RunningShop,
+  offer: Offer,
+  clock: string,
+  at: Date,
+  place: number,
+): Promise<Kept> {
+  return sell(running, offer, lateKinds, place, { clock, at, key: `sold-${clock}-${place}` });
+}
+
 /** The same by the wall clock, each two weeks. */
 export function sellByWallClock(running: RunningShop, offer: Offer, place: number): Promise<Kept> {
   return sell(running, offer, fortnightlyKinds, place, undefined);
@@ -164,19 +204,29 @@ async function sell(
   offer: Offer,
   from: readonly Kind[],
   place: number,
-  on: { clock: string; at: Date } | undefined,
+  on: { clock: string; at: Date; key?: string } | undefined,
 ): Promise<Kept> {
   const kind = from[place % from.length] as Kind;
   const quantity = (kind.least ?? 1) + (Math.floor(place / from.length) % 3);
-  const customer = await newCustomer(api, on && { test_clock: on.clock });
-  const [card = '', backup] = await Promise.all(kind.cards.map((name) => newCard(api, customer, name)));
-  const made = await make(api, '/v1/subscriptions', 'subscription', {
+  const ask = (path: string, envelope: string, fields: Json, idempotencyKey?: string) =>
+    on?.key === undefined
+      ? make(api, path, envelope, fields)
+      : makeInsisting(api, path, envelope, fields, idempotencyKey);
+  const cardOf = async (card: string) =>
+    text(await ask('/v1/test_helpers/payment_methods', 'payment_method', { customer, card }), 'payment_method_id');
+  const person = { email: 'ada@example.com', ...(on && { test_clock: on.clock }) };
+  const customer = text(await ask('/v1/customers', 'customer', person), 'customer_id');
+  const [card = '', backup] = await Promise.all(kind.cards.map(cardOf));
+  const fields = {
     ...{ customer, items: kind.items(offer).map((price) => ({ price, quantity })), default_payment_method: card },
     ...(backup === undefined ? {} : { backup_payment_method: backup }),
     ...kind.fields?.(offer),
-  });
+  };
+  const made = await ask('/v1/subscriptions', 'subscription', fields, on?.key);
   const status = kind.trialDays === undefined ? 'active' : 'trialing';
-  if (made.status !== status) throw new Error(`the subscription ${kind.name} was sold ${made.status}`);
+  // The outcome of the first charge may be unknown while processes die.
+  if (made.status !== status && !(on?.key !== undefined && made.status === 'incomplete'))
+    throw new Error(`the subscription ${kind.name} was sold ${made.status}`);
   const at = on?.at ?? new Date(text(made, 'current_period_start'));
   const good = kind.weak === 'backup_payment_method' ? (backup ?? '') : card;
   return {
@@ -186,8 +236,25 @@ async function sell(
     ...(kind.days === undefined ? {} : { days: kind.days }),
     bill: (n) => kind.bill(quantity, n),
     ...(kind.changing && { changing: kind.changing(offer, quantity) }),
-    ...(kind.weak && { weak: { field: kind.weak, good, bad: await newCard(api, customer, 'insufficient_funds') } }),
+    ...(kind.ending && { ending: kind.ending }),
+    ...(kind.weak && {
+      weak: {
+        ...{ field: kind.weak, good, bad: await cardOf('insufficient_funds') },
+        ...(kind.isPaidByHand === true && { isPaidByHand: true }),
+      },
+    }),
   };
+}
+
+async function makeInsisting(
+  api: Api,
+  path: string,
+  envelope: string,
+  fields: Json,
+  idempotencyKey: string | undefined,
+): Promise<Json> {
+  const key = idempotencyKey === undefined ? {} : { idempotencyKey };
+  return record((await insist(`POST ${path}`, () => api.post(path, { [envelope]: fields }, key), 200)).body, envelope);
 }
 
 /** When the period number `n` begins: so many days or months after the anchor, on its day of the month or the last one of a shorter month. */

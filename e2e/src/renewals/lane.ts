@@ -2,15 +2,19 @@ import type { Random } from '../chaos/random.ts';
 import type { RunningShop } from '../crashes/running-shop.ts';
 import { record, text } from '../records.ts';
 import { make } from '../shop.ts';
-import { type ChangedKept, insist, makeChange, planChanges } from './changes.ts';
+import { type ChangedKept, makeChange, planChanges } from './changes.ts';
+import { beginEnd, type EndingKept, payByHand, planEnd } from './ends.ts';
 import type { FaultyProcessor } from './faulty-processor.ts';
-import { beginningOf, type Kept, type Offer, sellOnClock } from './kinds.ts';
+import { insist } from './insist.ts';
+import { beginningOf, type Kept, type Offer, sellInMidRun, sellOnClock } from './kinds.ts';
 import type { WallClock } from './wall-clock.ts';
 
 /** Subscriptions on one clock, and all that will happen there. */
 export interface Lane {
   readonly clock: string;
-  readonly kept: readonly (Kept | ChangedKept)[];
+  readonly kept: readonly (Kept | ChangedKept | EndingKept)[];
+  /** Those that are sold on the way. */
+  readonly late: readonly Kept[];
   readonly stops: readonly Stop[];
 }
 
@@ -49,10 +53,28 @@ export async function openLane(running: RunningShop, offer: Offer, random: Rando
     kept.push(await sellOnClock(running, offer, clock, later, size.first + place));
   }
   const end = endOf(start, size.months);
-  const withChanges = kept.map((of) =>
-    of.changing === undefined ? of : { ...of, changes: planChanges(random, of, of.changing, later, end) },
-  );
-  return { clock, kept: withChanges, stops: plan(random, withChanges, later, end) };
+  const planned = kept.map((of) => {
+    if (of.changing !== undefined) return { ...of, changes: planChanges(random, of, of.changing, later, end) };
+    const ending = of.ending && planEnd(random, of, of.ending, later, end);
+    return ending === undefined ? of : { ...of, end: ending };
+  });
+  const late: Kept[] = [];
+  const sales = planSales(random, later, end, size.months).map((at, count) => ({
+    at,
+    act: async (on: RunningShop) => void late.push(await sellInMidRun(on, offer, clock, at, size.first + count)),
+  }));
+  return { clock, kept: planned, late, stops: [...plan(random, planned, later, end), ...sales].toSorted(inTime) };
+}
+
+const inTime = (one: Stop, other: Stop) => one.at.getTime() - other.at.getTime();
+
+// One in four months, or one.
+function planSales(random: Random, from: Date, end: Date, months: number): Date[] {
+  const lastMs = end.getTime() - dayMs;
+  return Array.from({ length: Math.max(Math.floor(months / 4), 1) }, () => {
+    const at = from.getTime() + random.next() * (lastMs - from.getTime());
+    return new Date(Math.round(at / 1_000) * 1_000);
+  });
 }
 
 function endOf(start: Date, months: number): Date {
@@ -60,7 +82,7 @@ function endOf(start: Date, months: number): Date {
 }
 
 // Uneven steps, from an hour to more than two periods; and for some periods of a weak card the times at which it is declined and pays again.
-function plan(random: Random, kept: readonly (Kept | ChangedKept)[], from: Date, end: Date): Stop[] {
+function plan(random: Random, kept: Lane['kept'], from: Date, end: Date): Stop[] {
   const stops: Stop[] = [{ at: end }];
   for (let at = from.getTime(); at < end.getTime(); ) {
     at += random.pick([hourMs, dayMs, 3 * dayMs, 9 * dayMs, 20 * dayMs, 70 * dayMs]) * (0.5 + random.next());
@@ -70,8 +92,9 @@ function plan(random: Random, kept: readonly (Kept | ChangedKept)[], from: Date,
     if ('changes' in of) {
       for (const change of of.changes) stops.push({ at: change.at, act: (running) => makeChange(running, of, change) });
     }
-    if (of.weak === undefined) continue;
-    const { field, bad, good } = of.weak;
+    if ('end' in of) stops.push({ at: of.end.at, act: (running) => beginEnd(running, of) });
+    if (of.weak === undefined || of.ending !== undefined) continue;
+    const { field, bad, good, isPaidByHand = false } = of.weak;
     for (let n = 1; beginningOf(of, n + 1) < end; n++) {
       if (n > 1 && random.next() < 0.6) continue;
       const renewal = beginningOf(of, n).getTime();
@@ -83,10 +106,11 @@ function plan(random: Random, kept: readonly (Kept | ChangedKept)[], from: Date,
         (card: string) =>
         ({ api }: RunningShop) =>
           insist(`PATCH ${path}`, () => api.patch(path, { subscription: { [field]: card } }), 200);
-      stops.push({ at: new Date(declinesAt), act: give(bad) }, { at: new Date(paysAt), act: give(good) });
+      const pays = isPaidByHand ? (running: RunningShop) => payByHand(running, of, good) : give(good);
+      stops.push({ at: new Date(declinesAt), act: give(bad) }, { at: new Date(paysAt), act: pays });
     }
   }
-  return stops.toSorted((one, other) => one.at.getTime() - other.at.getTime());
+  return stops.toSorted(inTime);
 }
 
 /** Goes from stop to stop while processes die and the processor fails. Answers how often the clock was refused to go back. */
@@ -102,7 +126,7 @@ export async function runLane(
     if (random.next() < 0.5) await processor.disturb(random);
     if (random.next() < 0.4) wallClock.jump(random);
     await advance(running, lane.clock, at, wallClock);
-    await act?.(running);
+    if (act !== undefined) await whileCorrecting(wallClock, () => act(running));
     if (random.next() < 0.1) {
       const back = new Date(at.getTime() - random.between(1, 40 * dayMs)).toISOString();
       const goBack = () => running.api.post(`${clocks}/${lane.clock}/advance`, { test_clock: { frozen_time: back } });
@@ -118,16 +142,21 @@ export async function runLane(
 async function advance({ api }: RunningShop, clock: string, to: Date, wallClock?: WallClock): Promise<void> {
   const body = { test_clock: { frozen_time: to.toISOString() } };
   for (let asked = 0; asked < 60; asked++) {
-    // A process that died held a subscription by a clock that was ahead, or is to ask for a charge again by it.
-    const correcting = setInterval(() => wallClock?.goAhead(), correctedAfterMs);
-    try {
-      const answer = await insist('an advance', () => api.post(`${clocks}/${clock}/advance`, body), 200);
-      if (record(answer.body, 'test_clock').status === 'ready') return;
-    } finally {
-      clearInterval(correcting);
-    }
+    const ask = () => insist('an advance', () => api.post(`${clocks}/${clock}/advance`, body), 200);
+    const answer = await whileCorrecting(wallClock, ask);
+    if (record(answer.body, 'test_clock').status === 'ready') return;
   }
   throw new Error(`the clock ${clock} does not reach ${to.toISOString()}`);
+}
+
+// A process that died held a subscription by a clock that was ahead, or is to ask for a charge again by it.
+async function whileCorrecting<Result>(wallClock: WallClock | undefined, work: () => Promise<Result>): Promise<Result> {
+  const correcting = setInterval(() => wallClock?.goAhead(), correctedAfterMs);
+  try {
+    return await work();
+  } finally {
+    clearInterval(correcting);
+  }
 }
 
 // Some times as long as an advance takes that meets no trouble.

@@ -1,5 +1,7 @@
 import { randomOf } from '../chaos/random.ts';
 import type { RunningShop } from '../crashes/running-shop.ts';
+import { runCli } from '../run-cli.ts';
+import type { DunningEnd } from './ends.ts';
 import { faultyProcessor } from './faulty-processor.ts';
 import { type Billed, holdAgainstModel } from './hold-against-model.ts';
 import { type KillPlan, type Kills, killAlong } from './kills.ts';
@@ -16,6 +18,8 @@ export interface MonthsPlan extends KillPlan {
   readonly months: number;
   readonly clocksAtOnce: number;
   readonly overdue: OverduePlan;
+  /** What the account has become of a subscription after the last try of its dunning. */
+  readonly dunningEnd: DunningEnd;
   readonly wallClock: WallClock;
 }
 
@@ -23,6 +27,9 @@ export interface MonthsPlan extends KillPlan {
 export interface MonthsReport extends Billed {
   readonly seed: number;
   readonly subscriptions: number;
+  /** Those of them that ended, and those that were sold on the way beside them. */
+  readonly ended: number;
+  readonly soldLate: number;
   /** By the wall clock, and made up for. */
   readonly overdue: number;
   readonly months: number;
@@ -51,6 +58,10 @@ export async function runMonths(
   const startedAt = performance.now();
   const seconds = () => Math.round((performance.now() - startedAt) / 1_000);
   const { seed, subscriptions, months, onEachClock, clocksAtOnce, wallClock } = planned;
+  const { account } = running;
+  // Its customers are mailed that a payment failed, and that their subscription has ended.
+  const settings = ['--notice-name', 'Shop', '--notice-mode', 'test', '--dunning-end', planned.dunningEnd];
+  await runCli(running.eligo, ['accounts', 'update', account, ...settings]);
   const offer = await makeOffer(running);
   const lanes: Lane[] = [];
   const firsts = Array.from({ length: Math.ceil(subscriptions / onEachClock) }, (_, lane) => lane * onEachClock);
@@ -83,15 +94,17 @@ export async function runMonths(
   say(`all clocks at their end, ${seconds()} s`);
 
   const sold = [
-    ...lanes.map(({ kept, stops }) => ({ kept, until: stops.at(-1)?.at as Date })),
+    ...lanes.map(({ kept, late, stops }) => ({ kept: [...kept, ...late], until: stops.at(-1)?.at as Date })),
     ...waves.map(({ kept }) => ({ kept, until: new Date() })),
   ];
-  const billed = await holdAgainstModel(running, sold, wallClock);
+  const billed = await holdAgainstModel(running, sold, wallClock, planned.dunningEnd);
   const sumOf = (counts: Readonly<Record<string, number>>) => Object.values(counts).reduce((sum, n) => sum + n, 0);
   return {
     ...{
       seed,
       subscriptions,
+      ended: lanes.flatMap(({ kept }) => kept).filter((of) => 'end' in of).length,
+      soldLate: lanes.flatMap(({ late }) => late).length,
       overdue: planned.overdue.subscriptions,
       months,
       clocks: lanes.length,

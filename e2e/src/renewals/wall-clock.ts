@@ -11,8 +11,9 @@ export interface WallClock {
   jump(random: Random): void;
   /** Sets it farther ahead than it ever was: no process holds anything any more, or waits to ask for a charge again. */
   goAhead(): void;
-  /** Sets it to a time, unless it is past that. */
+  /** Sets it to a time, and right again. */
   advanceTo(at: Date): void;
+  setRight(): void;
   /** The time that the processes read. */
   now(): Date;
   /** How often it jumped. */
@@ -53,8 +54,9 @@ export function wallClock(): WallClock {
       set(farthestMs);
     },
     advanceTo(at) {
-      set(Math.max(aheadMs, at.getTime() - Date.now()));
+      set(at.getTime() - Date.now());
     },
+    setRight: () => set(0),
     now: () => new Date(Date.now() + aheadMs),
     get jumps() {
       return jumps;
