@@ -5,9 +5,7 @@ export type HoldEnd =
   /** Its shop is told a day before it lapses. */
   | 'announced'
   /** It lapses within the hour. */
-  | 'ends'
-  /** A letter of its session is still reviewed 36 hours before it lapses. */
-  | 'renewed';
+  | 'ends';
 
 /** A pass of a failpoint at which the process dies while it follows a hold. */
 export interface HoldCrash {
@@ -18,10 +16,6 @@ export interface HoldCrash {
 const looked = ['follow_hold.claimed', 'follow_hold.processor_answered'];
 const ended = ['follow_hold.before_end_commit', 'follow_hold.ended'];
 const voided = ['hold.processor_answered', 'hold.before_record_commit', 'hold.recorded'];
-const heldAgain = [
-  ...['renewal.before_begin_commit', 'renewal.begun', 'charge.intent_created', 'charge.fence_passed'],
-  ...['charge.processor_answered', 'charge.before_settle', 'charge.before_settle_commit', 'charge.settled'],
-];
 const crashesOf = (end: HoldEnd, failpoints: readonly string[]) => failpoints.map((failpoint) => ({ end, failpoint }));
 
 /** Where an event of the processor says so, at once: the other card's hold is voided. */
@@ -30,9 +24,8 @@ export const goneHoldCrashes: readonly HoldCrash[] = crashesOf('gone', [...looke
 /** What the short run of `npm test` tries of them. */
 export const shortGoneHoldCrashes: readonly HoldCrash[] = crashesOf('gone', ['follow_hold.ended']);
 
-/** Where days pass: the old hold of one that is renewed is voided. */
+/** Where days pass. */
 export const datedHoldCrashes: readonly HoldCrash[] = [
   ...crashesOf('announced', [...looked, 'follow_hold.before_announce_commit', 'follow_hold.announced']),
   ...crashesOf('ends', [...ended, ...voided]),
-  ...crashesOf('renewed', [...heldAgain, ...voided]),
 ];
