@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { defineConfig } from 'vitest/config';
+import { defaultExclude, defineConfig } from 'vitest/config';
 import { buildPrograms } from './scripts/bootstrap/build-programs.mjs';
 import { generateCode } from './scripts/bootstrap/generate.mjs';
 import { LongestFirst } from './scripts/longest-first.ts';
@@ -85,6 +85,7 @@ export default defineConfig({
         name,
         root,
         include: ['src/**/*.test.ts', 'test/**/*.test.ts', '*.test.ts', 'checks/*.test.ts'],
+        exclude: [...defaultExclude, ...(process.env.ELIGO_TEST_LONG === 'on' ? [] : ['**/*.long.test.ts'])],
         isolate: isolated.has(name),
         globalSetup: pure.has(name) ? [] : [globalSetup],
         setupFiles: withLogs.has(name) ? [tellLogs] : [],

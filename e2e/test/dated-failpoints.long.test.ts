@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { datedHoldCrashes } from '../src/crashes/hold-crashes.ts';
-import { isLongRun } from '../src/crashes/plan.ts';
 import { runDatedHoldCrash } from '../src/crashes/run-hold-crash.ts';
 import { openRunningShop, type RunningShop, shortBudgets } from '../src/crashes/running-shop.ts';
 import { wallClock as openWallClock } from '../src/renewals/wall-clock.ts';
 
-// Each waits for the job that looks at holds once a minute, so `npm test` leaves them to the job's own tests in checkout.
-describe.runIf(isLongRun)('a hold that is followed for days, when the process is killed', () => {
+// Each waits for the job that looks at holds once a minute. In `npm test` the job's own tests in checkout stand for them.
+describe('a hold that is followed for days, when the process is killed', () => {
   const wallClock = openWallClock();
   let running: RunningShop;
   beforeAll(async () => {
