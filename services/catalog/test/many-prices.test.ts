@@ -148,6 +148,26 @@ describe('a product of many prices', () => {
     }
   });
 
+  it('has at most 2,000 pairs of its prices written in a transaction [D14.342]', async () => {
+    const shop = on.account();
+    const productId = await many.makeProduct(shop);
+    const metadata = "(select jsonb_object_agg('k' || k, n || ' ' || k) from generate_series(1, 50) k)";
+    await many.givePrices(shop, productId, { last: 130, metadata });
+    await many.setActive(shop, productId, false);
+    const stale: number[] = [];
+    for (let isMore = true; isMore; ) {
+      isMore = await many.run();
+      stale.push((await many.standing(shop)).stale);
+    }
+    expect(stale).toEqual([90, 50, 10, 0]);
+    const pairs = await on.place.admin(
+      'select listing, count(*)::int as count from catalog.price_metadata where account_id = $1 group by 1',
+      [shop.accountId],
+    );
+    expect(pairs).toEqual([{ listing: 'hidden', count: 130 * 50 }]);
+    expect(await many.standing(shop)).toEqual(hidden);
+  });
+
   it('goes on where a run that failed had begun [D14.342]', async () => {
     const { shop, productId } = await openShopOfMany(on, many);
     await many.setActive(shop, productId, false);

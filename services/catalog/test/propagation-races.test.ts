@@ -230,7 +230,7 @@ describe('the turns of the job', () => {
     await on.place.admin(
       `create function catalog.test_refuse() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$;
        create trigger test_refuse before update on catalog.prices for each row
-         when (old.account_id = '${shop.accountId}' and old.price_id = '${idOf(1_500)}') execute function catalog.test_refuse()`,
+         when (old.account_id = '${shop.accountId}' and old.price_id = '${idOf(count)}') execute function catalog.test_refuse()`,
     );
     const errors: unknown[] = [];
     const job = propagateProductStates({ database: on.database }, (error) => errors.push(error));
@@ -253,6 +253,24 @@ describe('the turns of the job', () => {
     expect(await many.standing(shop)).toMatchObject({ stale: count, waiting: 1 });
     await on.place.admin('drop function catalog.test_refuse() cascade');
     await makeDue(shop);
+    await many.runToEnd();
+    expect(await many.standing(shop)).toEqual(hidden);
+  });
+
+  it('copies a fourth of a page after each failure, so that a page that is too much for a statement is not repeated as it was [D14.342]', async () => {
+    const { shop, productId } = await openShopOfMany(on, many);
+    await many.setActive(shop, productId, false);
+    const sizes: number[] = [];
+    for (const tries of [1, 2, 3, 4, 5, 0]) {
+      const before = await many.standing(shop);
+      await on.place.admin('update catalog.propagating_products set tries = $2 where account_id = $1', [
+        shop.accountId,
+        tries,
+      ]);
+      await many.run();
+      sizes.push(before.stale - (await many.standing(shop)).stale);
+    }
+    expect(sizes).toEqual([125, 31, 7, 1, 1, 500]);
     await many.runToEnd();
     expect(await many.standing(shop)).toEqual(hidden);
   });

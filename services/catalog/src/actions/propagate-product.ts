@@ -62,9 +62,9 @@ export function propagatePage(
     async (tx) => {
       // The product before its row of propagating_products, and both before prices, as its update takes them.
       const product = await holdProduct(tx, scope, productId);
-      const before = await claimPropagation(tx, scope, productId);
-      if (product === undefined || before === undefined) return 'taken';
-      const first = await copyState(tx, scope, product, before);
+      const propagation = await claimPropagation(tx, scope, productId);
+      if (product === undefined || propagation === undefined) return 'taken';
+      const first = await copyState(tx, scope, product, propagation);
       if (first === undefined) await endPropagation(tx, scope, productId);
       else await continuePropagation(tx, scope, productId, first);
       await failpoint('propagate.before_commit');

@@ -31,22 +31,34 @@ export async function dueProducts(database: Database, scope: Scope, most: number
   return (await database.rows(findDue, scope, [most])).map(({ productId }) => productId);
 }
 
-/** From which price on all have the state of the product, locked until the transaction ends; undefined if another process has it or none propagates. */
-export async function claimPropagation(tx: Tx, scope: Scope, productId: string): Promise<string | undefined> {
-  return (await tx.row(claim, scope, [productId]))?.fromPriceId;
+/** Where a product's propagation is. */
+export interface Propagation {
+  /** The prices from this one on have the state of the product. */
+  readonly fromPriceId: string;
+  /** How often in a row its turn failed. */
+  readonly tries: number;
 }
 
-/** Copies the product's state to the page of its prices before this one. Returns the first of the page; undefined if that was the last page. */
+/** The product's propagation, locked until the transaction ends; undefined if another process has it or none propagates. */
+export function claimPropagation(tx: Tx, scope: Scope, productId: string): Promise<Propagation | undefined> {
+  return tx.row(claim, scope, [productId]);
+}
+
+/**
+ * Copies the product's state to the page of its prices before this one, which is smaller after each failure. Returns the first of the page;
+ * undefined if that was the last page.
+ */
 export async function copyState(
   tx: Tx,
   scope: Scope,
   { productId, active, hsaFsaEligibility }: Product,
-  before: string,
+  { fromPriceId, tries }: Propagation,
 ): Promise<string | undefined> {
-  const page = await tx.rows(findPage, scope, [productId, before]);
+  const part = 4 ** Math.min(tries, mostDivided);
+  const page = await tx.rows(findPage, scope, [productId, fromPriceId, part]);
   const ids = page.map(({ priceId }) => priceId);
   if (ids.length > 0) await tx.execute(copy, scope, [ids, active, hsaFsaEligibility ?? '']);
-  return ids.length < pricesOfPage ? undefined : ids.at(-1);
+  return page.at(-1)?.isLast === false ? ids.at(-1) : undefined;
 }
 
 /** Goes on from this price in the product's next turn, after the account's other products had theirs. */
@@ -72,6 +84,10 @@ export async function putOffPropagation(
 const pricesOfRequest = 100;
 // What one transaction changes: an update of the product or of one of these prices waits for it, some 30 ms.
 const pricesOfPage = 500;
+// Each pair of a price is deleted and inserted again, and a price can have 50: the pairs of a page take some 200 ms.
+const pairsOfPage = 2_000;
+// After a failure a page has a fourth of both, and at last a single price.
+const mostDivided = 4;
 
 const ofProduct = 'g.account_id = $1 and g.test_mode = $2 and g.product_id = $3';
 
@@ -96,14 +112,23 @@ const findDue = scoped<{ productId: string }>(
   `select g.product_id as "productId" from propagating_products g
    where g.account_id = $1 and g.test_mode = $2 and g.next_try_at <= now() order by g.next_try_at limit $3`,
 );
-const claim = scoped<{ fromPriceId: string }>(
+const claim = scoped<Propagation>(
   'propagating_products.claim',
-  `select g.from_price_id as "fromPriceId" from propagating_products g where ${ofProduct} for update skip locked`,
+  `select g.from_price_id as "fromPriceId", g.tries from propagating_products g where ${ofProduct} for update skip locked`,
 );
-const findPage = scoped<{ priceId: string }>(
+// The page ends with the price that reaches the bound, so that it has one at least.
+const findPage = scoped<{ priceId: string; isLast: boolean }>(
   'propagating_products.find_page',
-  `select p.price_id as "priceId" from prices p
-   where p.account_id = $1 and p.test_mode = $2 and p.product_id = $3 and p.price_id < $4 order by p.price_id desc limit ${pricesOfPage}`,
+  `select page.price_id as "priceId", page.number = page.looked_at and page.looked_at < ${pricesOfPage} as "isLast"
+   from (
+     select m.price_id, row_number() over newest as number, sum(m.pairs) over newest - m.pairs as pairs_before,
+       count(*) over () as looked_at
+     from (
+       select p.price_id, (select count(*) from jsonb_object_keys(p.metadata)) as pairs from prices p
+       where p.account_id = $1 and p.test_mode = $2 and p.product_id = $3 and p.price_id < $4 order by p.price_id desc limit ${pricesOfPage}) m
+     window newest as (order by m.price_id desc rows unbounded preceding)) page
+   where page.number <= ${pricesOfPage} / $5::integer and page.pairs_before < ${pairsOfPage} / $5::integer
+   order by page.price_id desc`,
 );
 // A price that a request changes at this moment is waited for, and then looked at as it is.
 const copy = scoped(
