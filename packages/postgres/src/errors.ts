@@ -47,6 +47,12 @@ export function isSerializationFailure(error: unknown): boolean {
   return code === '40001' || code === '40P01';
 }
 
+/** Whether a statement did not get a lock: it waited for too long, or a deadlock has ended it. */
+export function isLockMissing(error: unknown): boolean {
+  const code = sqlState(error);
+  return code === '55P03' || code === '40P01';
+}
+
 /** The SQLSTATE of an error of the server, also when it has become the cause of a Failure. */
 export function sqlState(error: unknown): string | undefined {
   if (error instanceof pg.DatabaseError) return error.code;

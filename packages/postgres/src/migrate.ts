@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { connectionTo } from './connection-tls.ts';
-import { sqlState } from './errors.ts';
+import { isLockMissing } from './errors.ts';
 import { expectLargeAccounts } from './expect-large-accounts.ts';
 import { expectWaitingWork } from './expect-waiting-work.ts';
 import { type Migration, type MigrationSource, readMigrations } from './migration-source.ts';
@@ -125,16 +125,13 @@ async function withLocks(options: MigrateOptions, what: string, work: () => Prom
     try {
       return await work();
     } catch (error) {
-      if (!lockStates.has(sqlState(error)) || attempt >= attempts) {
+      if (!isLockMissing(error) || attempt >= attempts) {
         throw new Error(`${what}: ${error instanceof Error ? error.message : 'failed'}`, { cause: error });
       }
       await new Promise((resolve) => setTimeout(resolve, 50 * 2 ** Math.min(attempt, 5)));
     }
   }
 }
-
-/** lock_not_available, deadlock_detected. */
-const lockStates = new Set<string | undefined>(['55P03', '40P01']);
 
 async function apply(client: pg.Client, migration: Migration, options: MigrateOptions): Promise<void> {
   if (migration.noTransaction) await applyOutsideTransaction(client, migration, options);

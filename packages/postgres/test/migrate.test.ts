@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { waitUntil } from '@eligo/testkit';
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { expectWaitingWork } from '../src/expect-waiting-work.ts';
 import { dumpSchema, type MigrateOptions, migrate } from '../src/index.ts';
 import { type TestDatabase, testDatabase } from './support.ts';
 
@@ -332,4 +333,53 @@ test('the planner expects that many rows have work in a column that is not analy
   await on.admin(`analyze ${schema}.work`);
   await run();
   expect(await known()).toEqual(after);
+  // A restore of a dump without statistics.
+  await on.admin(`delete from pg_statistic where starelid = '${schema}.work'::regclass`);
+  await on.admin(`analyze ${schema}.work`);
+  expect(await known()).toEqual([id]);
+  await run();
+  expect(await known()).toEqual(after);
+});
+
+test('a table that another session holds keeps the statistics of its columns, and a migration goes on', async () => {
+  await files({
+    '0001_a.sql': 'create table work (state text not null); alter table work alter column state set statistics 0;',
+  });
+  await run();
+  const client = new pg.Client({ connectionString: on.adminUrl });
+  await client.connect();
+  onTestFinished(() => client.end());
+  // As a vacuum does.
+  await client.query(`begin; lock table ${schema}.work in share update exclusive mode`);
+  const warned = vi.spyOn(process, 'emitWarning').mockReturnValue();
+  onTestFinished(() => warned.mockRestore());
+  expect(await run({ lockTimeoutMs: 20 })).toEqual({ applied: [], ahead: [] });
+  expect(warned).toHaveBeenCalledWith(`migrating ${schema}: work is locked, so that work.state keeps its statistics`);
+});
+
+test('a column whose statistics Postgres refuses is not marked as one that has them, and a warning says so', async () => {
+  await on.admin(`create table ${schema}.work (state text not null)`);
+  await on.admin(`alter table ${schema}.work alter column state set statistics 0`);
+  const client = new pg.Client({ connectionString: on.adminUrl });
+  await client.connect();
+  onTestFinished(() => client.end());
+  const warned = vi.spyOn(process, 'emitWarning').mockReturnValue();
+  onTestFinished(() => warned.mockRestore());
+  const marked = async () =>
+    (
+      await on.admin(
+        `select attoptions from pg_attribute where attrelid = '${schema}.work'::regclass and attname = 'state'`,
+      )
+    )[0]?.attoptions;
+  // An argument that Postgres does not know, as a later version may not know one of these.
+  const refused = {
+    escapeIdentifier: client.escapeIdentifier.bind(client),
+    query: (text: string, values?: unknown[]) =>
+      client.query(text.replace("'avg_width', 8", "'avg_width', 'eight'::text"), values),
+  };
+  await expectWaitingWork(refused as unknown as pg.Client, schema);
+  expect(warned).toHaveBeenCalledWith(`migrating ${schema}: Postgres refused statistics of work.state`);
+  expect(await marked()).toBe(null);
+  await expectWaitingWork(client, schema);
+  expect(await marked()).toEqual(['n_distinct=4']);
 });
