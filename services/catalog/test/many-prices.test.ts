@@ -233,19 +233,6 @@ describe('a product of many prices', () => {
     expect((await on.gateway.getPrice({ id: idOf(5) }, shop)).hsaFsaEligibility).toBe('service');
   });
 
-  it('is passed over in lists with 20,000 of its prices at most: a page that they hide is 503 until the job has reached them [D14.341]', async () => {
-    const shop = on.account();
-    const productId = await many.makeProduct(shop);
-    await many.givePrices(shop, productId, { last: 20_200, metadata: "jsonb_build_object('a', 'x')" });
-    await many.setActive(shop, productId, false);
-    for (const filter of [{}, { metadata: { a: 'x' } }]) {
-      expect(await refusalOf(on.gateway.listPrices(filter, shop))).toBe('service_unavailable');
-      expect(await listed(shop, { ...filter, productId })).toEqual([]);
-    }
-    await many.run();
-    for (const filter of [{}, { metadata: { a: 'x' } }]) expect(await listed(shop, filter)).toEqual([]);
-  });
-
   it('has its prices change in the request if they are 100, as they are of most products [D14.341]', async () => {
     const shop = on.account();
     const productId = await many.makeProduct(shop);

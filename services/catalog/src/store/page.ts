@@ -83,16 +83,16 @@ export async function readPage<Row extends object>(
   const looked =
     shape.firstLook === undefined || request.offset > 0 ? [] : await read(shape.firstLook, `${shape.name}.look`);
   const found = looked.length > request.limit ? looked : await read(shape.where, shape.name);
-  if (found[0]?.isCutShort === true) throw new Failure('service_unavailable', { retryAfterSeconds: 1 });
   const rows = found.filter(({ isNone }) => isNone !== true);
+  const isCutShort = found[0]?.isCutShort === true;
+  if (isCutShort && rows.length < request.limit) throw new Failure('service_unavailable', { retryAfterSeconds: 1 });
   const isKnown = found[0]?.cursorKnown ?? (direction === 'first' || (await exists(db, scope, shape, cursor)));
   if (!isKnown) {
     const parameter = direction === 'after' ? 'starting_after' : 'ending_before';
     throw Failure.invalid(['query', parameter], 'cursor_not_found', 'No such record in this list');
   }
-  const hasMore = rows.length > request.limit;
-  const page = hasMore ? rows.slice(0, request.limit) : rows;
-  return { rows: direction === 'before' ? page.reverse() : page, hasMore };
+  const page = rows.slice(0, request.limit);
+  return { rows: direction === 'before' ? page.reverse() : page, hasMore: rows.length > page.length || isCutShort };
 }
 
 /** A row of the page. A list with a sieve has one also where the page is empty (`isNone`), and says in each whether the page was cut short. */
@@ -152,11 +152,11 @@ export function sievedIds({ on, ids }: Sieve, cut: Cut): string {
   return `select page.id from (${walked}) page where ${on('page.id')} limit $3 offset $4`;
 }
 
-// Whether so many rows were passed over for a page that is not full that others may follow; of the same snapshot as the page, and undecided for one
-// that is full.
+// Whether the walk ended before the list did, so that others may follow; of the same snapshot as the page, and undecided for a page with the row
+// that says that there are more.
 function isCutShort({ isInUse, ids }: Sieve, cut: Cut): string {
-  const last = ids(cut, `limit 1 offset ${cut.most + mostPassedOver - 1}`);
-  return `case when ${isInUse} and (select count(*) from page) < $3 then exists (${last}) end`;
+  const next = ids(cut, `limit 1 offset ${cut.most + mostPassedOver}`);
+  return `case when ${isInUse} and (select count(*) from page) < $3 then exists (${next}) end`;
 }
 
 async function exists(db: Db, scope: Scope, { table, id }: ListShape, cursor: string): Promise<boolean> {
