@@ -645,8 +645,9 @@ AS $function$
     select f.price_id from found f
     where f.account_id = $1 and f.test_mode = $2 and f.listing = $3 and $1 = current_setting('eligo.account_id', true)
       and $2 = nullif(current_setting('eligo.test_mode', true), '')::boolean
-      and exists (select from products r where r.account_id = f.account_id and r.test_mode = f.test_mode and r.product_id = f.product_id
-        and r.active offset 0)
+      and (not exists (select from propagating_products g where g.account_id = $1 and g.test_mode = $2 offset 0)
+        or exists (select from products r where r.account_id = f.account_id and r.test_mode = f.test_mode and r.product_id = f.product_id
+          and r.active offset 0))
       and case $5 when 'after' then f.price_id < $6 when 'before' then f.price_id > $6 else true end
     order by case when $5 = 'before' then f.price_id end, f.price_id desc
     limit $7 offset $8
@@ -670,8 +671,7 @@ AS $function$
     select f.price_id from found f
     where f.account_id = $1 and f.test_mode = $2 and f.listing = $3 and f.product_id = $4
       and $1 = current_setting('eligo.account_id', true) and $2 = nullif(current_setting('eligo.test_mode', true), '')::boolean
-      and exists (select from products r where r.account_id = f.account_id and r.test_mode = f.test_mode and r.product_id = f.product_id
-        and r.active offset 0)
+      and exists (select from products r where r.account_id = $1 and r.test_mode = $2 and r.product_id = $4 and r.active offset 0)
       and case $6 when 'after' then f.price_id < $7 when 'before' then f.price_id > $7 else true end
     order by case when $6 = 'before' then f.price_id end, f.price_id desc
     limit $8 offset $9

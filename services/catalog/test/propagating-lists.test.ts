@@ -1,7 +1,8 @@
+import { openSession } from '@eligo/postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { largestLimit, mostPassedOver } from '../src/store/page.ts';
 import { type Fixture, openFixture, refusalOf, type Shop } from './fixture.ts';
-import { openPropagation, type Propagation } from './propagation.ts';
+import { idOf, openPropagation, type Propagation } from './propagation.ts';
 
 let on: Fixture;
 let many: Propagation;
@@ -56,4 +57,47 @@ describe('a list, while the prices of an archived product follow it', () => {
       expect(await refusalOf(list(shop, 6, filter))).toBe('service_unavailable');
     }
   });
+});
+
+it('the functions that find by pairs ask the product of each match only while one propagates, and the one product that they are asked for [D14.341]', async () => {
+  const shop = on.account();
+  const productId = await many.makeProduct(shop);
+  const other = await many.makeProduct(shop);
+  await many.givePrices(shop, productId, { last: 2, metadata });
+  // Only so can an archived product have a price that is listed while none propagates.
+  await on.place.admin(
+    `set local session_replication_role = replica; update catalog.products set active = false where product_id = '${productId}'`,
+  );
+  const session = await openSession(on.database, 'finders');
+  try {
+    const found = async () => {
+      const context = "select set_config('eligo.account_id', $1, false), set_config('eligo.test_mode', 'true', false)";
+      await session.query(context, [shop.accountId]);
+      const pairs = `'{"a": "x"}', 'first', '', 10, 0`;
+      const ids = await session.query<{ id: string }>(
+        `select find_prices_by_pairs($1, true, 'active', ${pairs}) as id`,
+        [shop.accountId],
+      );
+      const ofProduct = await session.query(
+        `select find_product_prices_by_pairs($1, true, 'active', $2, ${pairs}) as id`,
+        [shop.accountId, productId],
+      );
+      return [ids.map(({ id }) => id), ofProduct];
+    };
+    expect(await found()).toEqual([[idOf(2), idOf(1)], []]);
+    await on.place.admin(
+      'insert into catalog.propagating_products (account_id, test_mode, product_id) values ($1, true, $2)',
+      [shop.accountId, other],
+    );
+    expect(await found()).toEqual([[], []]);
+    await on.place.admin(
+      `set local session_replication_role = replica; update catalog.products set active = true where product_id = '${productId}'`,
+    );
+    expect(await found()).toEqual([
+      [idOf(2), idOf(1)],
+      [{ id: idOf(2) }, { id: idOf(1) }],
+    ]);
+  } finally {
+    await session.close();
+  }
 });
