@@ -192,53 +192,58 @@ describe('a lookup key', () => {
   });
 });
 
-describe('a lookup key that moves', () => {
-  // Another transaction holds what the claim needs and waits for the key that the claim has locked; it is patient, so the claim gives way. The
-  // claim looks for a circle once, a second after it has begun to wait: it waits for the door first, and for the other one when the circle is there.
-  async function inACircle(shop: Shop, lookupKey: string, holderId: string, claim: () => Promise<unknown>) {
-    const admin = openDatabase({ url: on.place.adminUrl, applicationName: 'circle', schema: 'catalog' });
-    const [door, other] = [await openSession(admin, 'door'), await openSession(admin, 'circle')];
-    const oneWaits = (event: string) =>
-      waitUntil(async () => {
-        const waiting = 'select from pg_stat_activity where datname = current_database() and wait_event = $1';
-        return (await on.place.admin(waiting, [event])).length > 0;
-      });
-    try {
-      for (const session of [door, other]) {
-        await session.query("begin; set local deadlock_timeout = '20s'; set local lock_timeout = '25s'");
-        await session.query('select from prices where price_id = $1 for share', [holderId]);
-      }
-      const claimed = claim();
-      await oneWaits('transactionid');
-      const asked = other.query(
-        "select pg_advisory_xact_lock(hashtextextended('catalog.lookup_key:' || $1::text || ':true:' || $2::text, 0))",
-        [shop.accountId, lookupKey],
-      );
-      await oneWaits('advisory');
-      await door.query('commit');
-      await asked;
-      await other.query('commit');
-      return await claimed;
-    } finally {
-      await door.close();
-      await other.close();
-      await admin.close();
+// Another transaction holds the price that the change needs and asks for what the change has locked; it is patient, so the change gives way. The
+// change looks for a circle once, a second after it has begun to wait: it waits for the door first, and for the other one when the circle is there.
+async function inACircle<Answer>(
+  heldPriceId: string,
+  [asks, ...values]: readonly [string, ...string[]],
+  change: () => Promise<Answer>,
+): Promise<Answer> {
+  const admin = openDatabase({ url: on.place.adminUrl, applicationName: 'circle', schema: 'catalog' });
+  const [door, other] = [await openSession(admin, 'door'), await openSession(admin, 'circle')];
+  const wait = (count: number) =>
+    waitUntil(async () => {
+      const waiting = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+      return (await on.place.admin(waiting)).length === count;
+    });
+  try {
+    for (const session of [door, other]) {
+      await session.query("begin; set local deadlock_timeout = '20s'; set local lock_timeout = '25s'");
+      await session.query('select from prices where price_id = $1 for share', [heldPriceId]);
     }
+    const changed = change();
+    await wait(1);
+    const asked = other.query(asks, values);
+    await wait(2);
+    await door.query('commit');
+    await asked;
+    await other.query('commit');
+    return await changed;
+  } finally {
+    await door.close();
+    await other.close();
+    await admin.close();
   }
+}
+
+describe('a lookup key that moves', () => {
+  const takeKey = (shop: Shop, lookupKey: string) =>
+    [
+      "select pg_advisory_xact_lock(hashtextextended('catalog.lookup_key:' || $1::text || ':true:' || $2::text, 0))",
+      ...[shop.accountId, lookupKey],
+    ] as const;
 
   it('is claimed once more after a circle of waiting was broken, by a new price and by an update', async () => {
     const shop = on.account();
     const [first, second] = [await product(shop), await product(shop)];
     const holder = await price(shop, first, { lookupKey: 'k' });
-    const made = await inACircle(shop, 'k', holder.priceId, () =>
+    const { priceId, lookupKey } = await inACircle(holder.priceId, takeKey(shop, 'k'), () =>
       price(shop, second, { lookupKey: 'k', transferLookupKey: true }),
     );
-    const { priceId, lookupKey } = made as typeof holder;
     expect(lookupKey).toBe('k');
     const change = { id: holder.priceId, lookupKey: 'k', transferLookupKey: true };
-    expect(await inACircle(shop, 'k', priceId, () => on.gateway.updatePrice(change, shop))).toMatchObject({
-      lookupKey: 'k',
-    });
+    const moved = await inACircle(priceId, takeKey(shop, 'k'), () => on.gateway.updatePrice(change, shop));
+    expect(moved.lookupKey).toBe('k');
     expect((await on.gateway.getPrice({ id: priceId }, shop)).lookupKey).toBeUndefined();
   });
 
@@ -298,4 +303,14 @@ describe('an organization', () => {
       'price_not_found',
     );
   });
+});
+
+it('a product is archived once more after one of its prices and another transaction waited for each other', async () => {
+  const shop = on.account();
+  const productId = await product(shop);
+  const [first, second] = [await price(shop, productId, {}), await price(shop, productId, {})];
+  const lockFirst = ['select from prices where price_id = $1 for update', first.priceId] as const;
+  const archive = () => on.gateway.updateProduct({ id: productId, active: false }, shop);
+  expect((await inACircle(second.priceId, lockFirst, archive)).active).toBe(false);
+  expect((await on.gateway.listPrices({ productId }, shop)).prices).toEqual([]);
 });

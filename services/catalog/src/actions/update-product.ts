@@ -1,6 +1,6 @@
 import { append } from '@eligo/events';
 import { Failure } from '@eligo/failures';
-import { withTx } from '@eligo/postgres';
+import { type Tx, withTx } from '@eligo/postgres';
 import type { Asker, Context } from '../context.ts';
 import { changedProductFields, type Product, type ProductChange } from '../domain/product.ts';
 import { productMessage } from '../messages/records.ts';
@@ -19,7 +19,7 @@ export function updateProduct(
   change: ProductChange,
   clear: readonly string[],
 ): Promise<Product> {
-  return withTx(database, scope, async (tx) => {
+  const work = async (tx: Tx) => {
     const product = await lockProduct(tx, scope, id);
     if (product === undefined) throw new Failure('product_not_found');
     const fields = changedProductFields(product, change, clear, ['body', 'product']);
@@ -39,5 +39,7 @@ export function updateProduct(
       object: { case: 'product', value: productMessage(updated, scope.testMode) },
     });
     return updated;
-  });
+  };
+  // Its prices are locked in no fixed order, as prices that swap keys are (update-price.ts): one of two that wait for each other begins again.
+  return withTx(database, scope, work, { retrySerialization: 3 });
 }
