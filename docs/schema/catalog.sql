@@ -542,6 +542,7 @@ create table propagating_products (
   changed_by xid8 default pg_current_xact_id() not null,
   tries integer default 0 not null,
   next_try_at timestamp(3) with time zone default date_trunc('milliseconds'::text, clock_timestamp()) not null,
+  created_at timestamp with time zone default now() not null,
   constraint propagating_products_pkey PRIMARY KEY (account_id, test_mode, product_id),
   constraint propagating_products_product FOREIGN KEY (account_id, test_mode, product_id) REFERENCES products(account_id, test_mode, product_id) ON DELETE CASCADE,
   constraint propagating_products_tries CHECK ((tries >= 0))
@@ -552,6 +553,7 @@ create policy account_scope on propagating_products for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
 create policy propagating_product_read on propagating_products for select to eligo_finder
   using (true);
+CREATE INDEX propagating_products_by_age ON catalog.propagating_products USING btree (created_at);
 CREATE INDEX propagating_products_due ON catalog.propagating_products USING btree (next_try_at);
 CREATE INDEX propagating_products_of_account ON catalog.propagating_products USING btree (account_id, test_mode, next_try_at);
 CREATE TRIGGER propagating_products_ended BEFORE DELETE ON catalog.propagating_products FOR EACH ROW EXECUTE FUNCTION propagation_is_complete();
@@ -989,6 +991,17 @@ begin
 end $function$;
 alter function propagation_is_complete() owner to eligo_owner;
 grant execute on function propagation_is_complete() to eligo_catalog;
+
+CREATE OR REPLACE FUNCTION catalog.propagation_lag_seconds()
+ RETURNS double precision
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'catalog', 'pg_temp'
+AS $function$
+    select greatest(0, extract(epoch from clock_timestamp() - (select g.created_at from propagating_products g order by g.created_at limit 1)))
+  $function$;
+alter function propagation_lag_seconds() owner to eligo_finder;
+grant execute on function propagation_lag_seconds() to eligo_catalog;
 
 CREATE OR REPLACE FUNCTION catalog.propagation_turns(after_account text, after_mode boolean, most integer)
  RETURNS TABLE(account_id text, test_mode boolean, is_due boolean)

@@ -5,6 +5,7 @@ import { openContext } from './context.ts';
 import { propagateProductStates } from './jobs/propagate-products.ts';
 import { removeAbandonedInline } from './jobs/remove-abandoned-inline.ts';
 import { catalogHandlers } from './rpc/handlers.ts';
+import { propagationLagSeconds } from './store/propagating-products.ts';
 
 /** The catalog: what can be sold, and what decides its eligibility. */
 export const catalogService: ServiceComposition = {
@@ -16,6 +17,11 @@ export const catalogService: ServiceComposition = {
   ],
   build(parts) {
     const context = openContext(parts);
+    parts.metrics.gauge(
+      'product_propagation_lag_seconds',
+      'Age of the oldest change of a product whose prices do not all have it yet',
+      () => propagationLagSeconds(parts.database),
+    );
     const propagation = propagateProductStates(context, (err) =>
       parts.logger.error({ err }, 'Failed to propagate the state of a product to its prices; will retry'),
     );

@@ -65,5 +65,7 @@ async function archive({ gateway, database }: Fixture, shop: Shop): Promise<void
   await propagateProducts({ database }, scope, new AbortController().signal, fail);
   await gateway.updateProduct({ id: soldInCarts, active: true }, shop);
   await findPricesForProducts(database, scope, [soldInCarts]);
-  await withTx(database, scope, (tx) => putOffPropagation(tx, scope, soldInCarts, [10_000]));
+  await withTx(database, scope, (tx) =>
+    putOffPropagation(tx, scope, { productId: soldInCarts, tries: 0, changedBy: '3' }, [10_000]),
+  );
 }

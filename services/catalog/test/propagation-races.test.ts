@@ -1,4 +1,4 @@
-import { openSession, type Session } from '@eligo/postgres';
+import { openSession, type Session, withTx } from '@eligo/postgres';
 import {
   armFailpoint,
   createLogger,
@@ -14,6 +14,7 @@ import { untilLockWait, waitUntil } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { propagateProductStates } from '../src/jobs/propagate-products.ts';
+import { dueProducts, propagationLagSeconds, putOffPropagation } from '../src/store/propagating-products.ts';
 import { type Fixture, openFixture, type Shop } from './fixture.ts';
 import { count, hidden, idOf, openPropagation, openShopOfMany, type Propagation, whole } from './propagation.ts';
 
@@ -257,6 +258,27 @@ describe('the turns of the job', () => {
     expect(await many.standing(shop)).toEqual(hidden);
   });
 
+  it('puts no product off that has changed, or had another turn, since its turn that failed began [D14.342]', async () => {
+    const { shop, productId } = await openShopOfMany(on, many);
+    const scope = { accountId: shop.accountId, testMode: true };
+    await many.setActive(shop, productId, false);
+    const isPutOff = async (due: Awaited<ReturnType<typeof dueProducts>>) => {
+      for (const product of due)
+        await withTx(on.database, scope, (tx) => putOffPropagation(tx, scope, product, [60_000]));
+      return (await dueProducts(on.database, scope, 1)).length === 0;
+    };
+    const before = await dueProducts(on.database, scope, 1);
+    expect(before).toMatchObject([{ productId, tries: 0 }]);
+    await many.setActive(shop, productId, true);
+    expect(await isPutOff(before)).toBe(false);
+    const after = await dueProducts(on.database, scope, 1);
+    expect(await isPutOff(after)).toBe(true);
+    await makeDue(shop);
+    expect(await isPutOff(after)).toBe(false);
+    await many.runToEnd();
+    expect(await many.standing(shop)).toEqual(whole);
+  });
+
   it('copies a fourth of a page after each failure, so that a page that is too much for a statement is not repeated as it was [D14.342]', async () => {
     const { shop, productId } = await openShopOfMany(on, many);
     await many.setActive(shop, productId, false);
@@ -328,6 +350,19 @@ describe('the tables', () => {
     await on.place.admin(`update catalog.propagating_products set from_price_id = '~' ${where}`, of);
     await many.runToEnd();
     expect(await many.standing(shop)).toEqual(hidden);
+  });
+
+  it('say how long ago the oldest change was that not all prices have, also when the product has changed again [D14.342]', async () => {
+    const { shop, productId } = await openShopOfMany(on, many);
+    expect(await propagationLagSeconds(on.database)).toBe(0);
+    await many.setActive(shop, productId, false);
+    await on.place.admin("update catalog.propagating_products set created_at = now() - interval '1 hour'");
+    await many.setActive(shop, productId, true);
+    const lag = await propagationLagSeconds(on.database);
+    expect(lag).toBeGreaterThanOrEqual(3_600);
+    expect(lag).toBeLessThan(3_700);
+    await many.runToEnd();
+    expect(await propagationLagSeconds(on.database)).toBe(0);
   });
 
   it('leave prices to the job only in the transaction that says so [D14.344]', async () => {

@@ -29,22 +29,22 @@ export async function propagateProducts(
   signal: AbortSignal,
   onFailure: (error: unknown) => void,
 ): Promise<boolean> {
-  const productIds = await dueProducts(database, scope, productsInTurn);
+  const due = await dueProducts(database, scope, productsInTurn);
   let hasMore = false;
   let isAnyDone = false;
-  for (const productId of productIds) {
+  for (const product of due) {
     if (signal.aborted) return false;
     try {
-      const outcome = await propagatePage({ database }, scope, productId);
+      const outcome = await propagatePage({ database }, scope, product.productId);
       if (outcome === 'more') hasMore = true;
       if (outcome !== 'taken') isAnyDone = true;
     } catch (error) {
       onFailure(error);
-      await withTx(database, scope, (tx) => putOffPropagation(tx, scope, productId, pausesMs));
+      await withTx(database, scope, (tx) => putOffPropagation(tx, scope, product, pausesMs));
       isAnyDone = true;
     }
   }
-  return hasMore || (isAnyDone && productIds.length === productsInTurn);
+  return hasMore || (isAnyDone && due.length === productsInTurn);
 }
 
 /**

@@ -26,9 +26,21 @@ export async function nextPropagationInMs(database: Database): Promise<number | 
   return (await database.row(next, null))?.due_in_ms ?? undefined;
 }
 
+/** How long ago the product changed whose prices have followed it for the longest; 0 when none propagates. */
+export async function propagationLagSeconds(database: Database): Promise<number> {
+  return (await database.row(lag, null))?.seconds ?? 0;
+}
+
+/** A product whose turn it is, as it was read. */
+export interface DueProduct {
+  readonly productId: string;
+  readonly tries: number;
+  readonly changedBy: string;
+}
+
 /** The products of an account whose turn it is, those first that have waited the longest. */
-export async function dueProducts(database: Database, scope: Scope, most: number): Promise<string[]> {
-  return (await database.rows(findDue, scope, [most])).map(({ productId }) => productId);
+export function dueProducts(database: Database, scope: Scope, most: number): Promise<DueProduct[]> {
+  return database.rows(findDue, scope, [most]);
 }
 
 /** Where a product's propagation is. */
@@ -70,14 +82,17 @@ export async function endPropagation(tx: Tx, scope: Scope, productId: string): P
   await tx.execute(end, scope, [productId]);
 }
 
-/** Puts a product off whose turn failed: for a pause for each failure in a row, of which the last one is for all that follow. */
+/**
+ * Puts a product off whose turn failed: for a pause for each failure in a row, of which the last one is for all that follow. One that has changed or
+ * had another turn since it was read keeps its time.
+ */
 export async function putOffPropagation(
   tx: Tx,
   scope: Scope,
-  productId: string,
+  { productId, tries, changedBy }: DueProduct,
   pausesMs: readonly number[],
 ): Promise<void> {
-  await tx.execute(putOff, scope, [productId, pausesMs]);
+  await tx.execute(putOff, scope, [productId, pausesMs, tries, changedBy]);
 }
 
 // 33 blocks each. A request that changes so many takes some ten milliseconds more.
@@ -107,9 +122,13 @@ const next = unscoped<{ due_in_ms: number | null }>(
   'propagating_products.next',
   'select extract(epoch from next_propagation() - clock_timestamp())::float8 * 1000 as due_in_ms',
 );
-const findDue = scoped<{ productId: string }>(
+const lag = unscoped<{ seconds: number | null }>(
+  'propagating_products.lag',
+  'select propagation_lag_seconds() as seconds',
+);
+const findDue = scoped<DueProduct>(
   'propagating_products.find_due',
-  `select g.product_id as "productId" from propagating_products g
+  `select g.product_id as "productId", g.tries, g.changed_by::text as "changedBy" from propagating_products g
    where g.account_id = $1 and g.test_mode = $2 and g.next_try_at <= now() order by g.next_try_at limit $3`,
 );
 const claim = scoped<Propagation>(
@@ -146,5 +165,5 @@ const putOff = scoped(
   'propagating_products.put_off',
   `update propagating_products g set tries = g.tries + 1,
      next_try_at = clock_timestamp() + ($4::bigint[])[least(g.tries + 1, cardinality($4::bigint[]))] * interval '1 millisecond'
-   where ${ofProduct}`,
+   where ${ofProduct} and g.tries = $5 and g.changed_by = $6::text::xid8`,
 );
