@@ -52,7 +52,7 @@ async function partsToLeaveOut(
 const selectParts = `
   select i.indrelid::regclass::text as table, format('(%s)', pg_get_expr(i.indpred, i.indrelid)) as of
     from pg_index i join pg_class t on t.oid = i.indrelid
-   where t.relnamespace = $1::regnamespace and i.indpred is not null and not i.indisunique
+   where t.relnamespace = $1::regnamespace and i.indpred is not null
      and not exists (select from pg_attribute a where a.attrelid = i.indrelid and a.attnum > 0 and a.atttypid = 'text'::regtype
        and pg_get_expr(i.indpred, i.indrelid) = format('(%I IS NOT NULL)', a.attname))
    order by 1, i.indexrelid::regclass::text`;
