@@ -1,6 +1,7 @@
 import { gatewayHost } from '@eligo/gateway/address';
 import { isGivenTo } from './component-variables.ts';
 import type { ComponentName } from './components.ts';
+import { defaultNatsStoreGb } from './nats/configuration.ts';
 import type { Secrets } from './secrets.ts';
 
 /** A set of variables. */
@@ -49,6 +50,7 @@ export function componentVariables(inherited: Variables, place: ComponentPlace, 
     ...(place.port === undefined ? {} : { [place.name === 'gateway' ? 'PORT' : 'GRPC_PORT']: String(place.port) }),
     [`${place.name.toUpperCase()}_DATABASE_URL`]: place.databaseUrl,
     NATS_URL: place.natsUrl,
+    ELIGO_NATS_STORE_GB: natsStore(inherited),
     ELIGO_KEYRING: secrets.keyring,
     ELIGO_SERVICE_KEY: secrets.privateKeys[place.name],
     ELIGO_SERVICE_PUBLIC_KEYS: JSON.stringify(secrets.publicKeys),
@@ -64,6 +66,11 @@ export function componentVariables(inherited: Variables, place: ComponentPlace, 
     ...Object.fromEntries(peers),
   };
   return Object.fromEntries(Object.entries(all).filter(([name]) => isGivenTo(place.name, name)));
+}
+
+// Of a server that the stack did not start it knows nothing.
+function natsStore({ ELIGO_NATS_STORE_GB: given, NATS_URL }: Variables): string | undefined {
+  return given?.trim() || (NATS_URL ? undefined : defaultNatsStoreGb);
 }
 
 // In production a mail that only a folder gets would be lost without a word: there mails wait for a server. They wait as well where the folder is given empty.

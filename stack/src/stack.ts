@@ -96,7 +96,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 
 /** What the stack itself reads, also from files; a component reads its own. */
 const readHere = [
-  ...['DATABASE_URL', 'NATS_URL', 'ELIGO_SANDBOX_URL', 'ELIGO_SANDBOX_KEY'],
+  ...['DATABASE_URL', 'NATS_URL', 'ELIGO_NATS_STORE_GB', 'ELIGO_SANDBOX_URL', 'ELIGO_SANDBOX_KEY'],
   ...componentNames.flatMap((name) => [`${name.toUpperCase()}_DATABASE_URL`, natsVariableOf(name)]),
 ];
 

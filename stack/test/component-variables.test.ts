@@ -50,6 +50,17 @@ it.each(componentNames)('lists exactly the variables that %s reads [D14.195]', (
   expect([...read].sort()).toEqual([...variablesReadBy(name)].sort());
 });
 
+it('tells the room of JetStream where the stack starts the server, and of another server only what it is told [D14.391]', () => {
+  expect(variablesOf('billing').ELIGO_NATS_STORE_GB).toBe('10');
+  expect(variablesOf('billing', { ELIGO_NATS_STORE_GB: '40' }).ELIGO_NATS_STORE_GB).toBe('40');
+  expect(variablesOf('billing', { NATS_URL: 'nats://own' }).ELIGO_NATS_STORE_GB).toBeUndefined();
+  expect(variablesOf('billing', { NATS_URL: 'nats://own', ELIGO_NATS_STORE_GB: '40' }).ELIGO_NATS_STORE_GB).toBe('40');
+  const storeOf = (record: Record<string, string>) =>
+    readServiceSettings(new EnvironmentReader(record), 'billing').natsStoreBytes;
+  expect(storeOf({})).toBeUndefined();
+  expect(storeOf({ ELIGO_NATS_STORE_GB: '2' })).toBe(2 * 1_073_741_824);
+});
+
 it('gives a process its own secrets, those that it uses, and nothing else of the environment [D14.195]', () => {
   const inherited = {
     ...{ PATH: '/bin', LOG_LEVEL: 'debug', AWS_SECRET_ACCESS_KEY: 'x', ELIGO_OPERATOR_KEY: 'x', ELIGO_API_KEY: 'x' },

@@ -35,6 +35,10 @@ it('gives JetStream the room on disk that ELIGO_NATS_STORE_GB has, 10 GB unless 
   expect(environmentOf(compose, { ...secretsForCompose, ELIGO_NATS_STORE_GB: '40' })).toMatchObject({
     NATS_MAX_FILE: '40GB',
   });
+  // The components of the compose file know the limit.
+  expect(environmentOf(readCompose().services.billing ?? {}, secretsForCompose)).toMatchObject({
+    ELIGO_NATS_STORE_GB: '10',
+  });
 });
 
 it('lets each component run just the consumers that it declares, and knows what they take', async () => {

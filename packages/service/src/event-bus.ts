@@ -34,8 +34,8 @@ export type ConnectEvents = (options: {
   readonly tracing: Tracing | undefined;
   /** Copies of the service's stream in a JetStream cluster. */
   readonly streamReplicas: number;
-  /** The room on disk of the bus, for all streams of all services. */
-  readonly storeLimitBytes: number;
+  /** The room on disk of the bus, for all streams of all services, where it is known. */
+  readonly storeLimitBytes?: number | undefined;
   /** Told each reason why the bus is not reached, from the first failed try on. */
   readonly onUnreachable?: ((reason: string) => void) | undefined;
   /** The connection is lost for good; the process must end and be started again. */

@@ -47,7 +47,8 @@ export const connectNatsEvents: ConnectEvents = async (options) => {
   metrics.gauge('stream_bytes', 'Bytes of the component’s stream in JetStream', async () => {
     return (await streamBytes(connection, service)) ?? 0;
   });
-  metrics.gauge('nats_store_limit_bytes', 'Bytes that JetStream may take for all streams', () => storeLimitBytes);
+  if (storeLimitBytes !== undefined)
+    metrics.gauge('nats_store_limit_bytes', 'Bytes that JetStream may take for all streams', () => storeLimitBytes);
   return {
     async check(database) {
       const refusal = relay?.refusal();

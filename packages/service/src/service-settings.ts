@@ -14,8 +14,8 @@ export interface ServiceSettings {
   /** Where the files of TLS to NATS are; undefined: Node's own authorities, and TLS for a `tls:` URL alone. */
   readonly natsTlsFolder: string | undefined;
   readonly streamReplicas: number;
-  /** JetStream's room on disk. */
-  readonly natsStoreBytes: number;
+  /** JetStream's room on disk, where it is known. */
+  readonly natsStoreBytes: number | undefined;
   readonly host: string;
   readonly grpcPort: number;
   readonly adminPort: number;
@@ -49,7 +49,7 @@ export function readServiceSettings(env: EnvironmentReader, name: string): Servi
     databaseConnections: env.integer('DATABASE_CONNECTIONS', { default: 10, min: 2, max: 200 }),
     natsUrl: env.secretUrls('NATS_URL'),
     natsTlsFolder: readNatsTlsFolder(env),
-    natsStoreBytes: env.integer('ELIGO_NATS_STORE_GB', { default: 10, min: 1, max: 99_999 }) * 1_073_741_824,
+    natsStoreBytes: readNatsStore(env),
     streamReplicas: env.integer('ELIGO_STREAM_REPLICAS', { default: 1, min: 1, max: 5 }),
     host: env.text('HOST', { default: '127.0.0.1' }),
     grpcPort: env.integer('GRPC_PORT', { default: 0, max: 65_535 }),
@@ -109,6 +109,12 @@ function readNatsTlsFolder(env: EnvironmentReader): string | undefined {
   const problem = folder === undefined ? undefined : natsTlsProblem(folder);
   if (problem !== undefined) env.problem(`ELIGO_NATS_TLS_FOLDER: ${problem}`);
   return folder;
+}
+
+function readNatsStore(env: EnvironmentReader): number | undefined {
+  const name = 'ELIGO_NATS_STORE_GB';
+  if (env.optional(name) === undefined) return undefined;
+  return env.integer(name, { min: 1, max: 99_999 }) * 1_073_741_824;
 }
 
 function readRatio(env: EnvironmentReader, name: string): number {

@@ -38,7 +38,11 @@ test('the events of a request are published and handled under the id of that req
         };
       },
     },
-    { environment: environment(database.url), grpc: false, logger: createLogger({ service: name, level: 'silent' }) },
+    {
+      environment: { ...environment(database.url), ELIGO_NATS_STORE_GB: '10' },
+      grpc: false,
+      logger: createLogger({ service: name, level: 'silent' }),
+    },
   );
   const { adminPort } = await service.start();
   const scope = { accountId: 'facct_1', testMode: true };

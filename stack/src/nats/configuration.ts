@@ -20,9 +20,12 @@ export function natsConfiguration(
   });
 }
 
+/** What JetStream may take of the disk, in gigabytes, unless ELIGO_NATS_STORE_GB says otherwise. */
+export const defaultNatsStoreGb = '10';
+
 /** JetStream's room on disk, as ELIGO_NATS_STORE_GB has it. Throws if that is no whole number of gigabytes. */
 export function maxFileStore(gigabytes: string | undefined): string {
-  const given = gigabytes?.trim() || '10';
+  const given = gigabytes?.trim() || defaultNatsStoreGb;
   if (!/^[1-9]\d{0,4}$/.test(given)) throw new Error('ELIGO_NATS_STORE_GB must be an integer from 1 to 99999');
   return `${given}GB`;
 }
