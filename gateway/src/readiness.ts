@@ -1,8 +1,8 @@
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { CallerContext } from '@eligo/proto/caller/v1/caller';
-import type { HealthService } from '@eligo/proto/health/v1/health';
+import type { Health, HealthService } from '@eligo/proto/health/v1/health';
 import type { CallerInit, Client } from '@eligo/rpc';
-import { NotReady, nobody, type Readiness, type ReadinessChecks } from '@eligo/service';
+import { NotReady, nobody, type Readiness, type ReadinessChecks, ServesDegraded } from '@eligo/service';
 import type { Peers } from './peers.ts';
 
 /** The page is public, so it checks at most once a second, however many clients ask. */
@@ -53,9 +53,15 @@ function readsAndIsWell(read: () => Promise<void>, health: Client<typeof HealthS
       health.check({}, { timeoutMs: healthTimeoutMs }).catch(ofEarlierRelease),
       read(),
     ]);
-    if (told !== undefined && told.status !== 'ok')
-      throw new NotReady(`${told.status}: ${told.failedChecks.join(', ')}`);
+    if (told === undefined || told.status === 'ok' || isDraining(told)) return;
+    const reason = `${told.status}: ${told.failedChecks.join(', ')}`;
+    throw told.status === 'unavailable' ? new NotReady(reason) : new ServesDegraded(reason);
   };
+}
+
+// A replica that stops serves on, and the next call goes to another one.
+function isDraining({ failedChecks }: Pick<Health, 'failedChecks'>): boolean {
+  return failedChecks.length > 0 && failedChecks.every((check) => check === 'stopping');
 }
 
 // Within that of a check. The checks of the service take a second where a server is silent.

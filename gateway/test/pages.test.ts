@@ -76,27 +76,33 @@ describe('the public pages', () => {
       parts: ['catalog'],
       health: { status: 'unavailable', failedChecks: ['migrations'] },
       reason: 'unavailable: migrations',
+      check: 'failed',
     },
     {
       what: 'serves without events, as all do',
       parts: ['catalog', 'checkout', 'billing', 'refunds', 'webhooks'],
       health: { status: 'degraded', failedChecks: ['nats', 'disk'] },
       reason: 'degraded: nats, disk',
+      check: 'degraded',
     },
   ])(
     'say that a service which answers reads $what: degraded, and the admin port says why [D14.392]',
-    async ({ parts, health, reason }) => {
+    async ({ parts, health, reason, check }) => {
       const gateway = await stack.another();
       const ask = async (base: string) => (await fetch(`${base}/readyz`)).json() as Promise<Record<string, unknown>>;
       for (const part of parts) stack.peers.answer(`${part}.check`, () => health);
-      const failed = Object.fromEntries(parts.map((part) => [part, 'failed']));
+      const told = Object.fromEntries(parts.map((part) => [part, check]));
       await vi.waitFor(
         async () => {
-          expect(await ask(gateway.url)).toMatchObject({ status: 'degraded', checks: { services: 'ok', ...failed } });
+          expect(await ask(gateway.url)).toMatchObject({ status: 'degraded', checks: { services: 'ok', ...told } });
           expect(await ask(`http://127.0.0.1:${gateway.adminPort}`)).toMatchObject({
-            ...{ ready: true, status: 'degraded', checks: { services: 'ok', ...failed } },
+            ...{ ready: true, status: 'degraded', checks: { services: 'ok', ...told } },
             reasons: Object.fromEntries(parts.map((part) => [part, reason])),
           });
+          const metrics = await (await fetch(`http://127.0.0.1:${gateway.adminPort}/metrics`)).text();
+          // What a degraded service lacks is an alert of its own.
+          const gauge = check === 'failed' ? 0 : 1;
+          expect(metrics).toMatch(new RegExp(`^eligo_readiness_check\\{[^}]*check="catalog"[^}]*\\} ${gauge}$`, 'm'));
         },
         { timeout: 30_000, interval: 100 },
       );

@@ -9,7 +9,7 @@ import {
   openIdentity,
   rpcServer,
 } from '@eligo/rpc';
-import { nobody } from '@eligo/service';
+import { NotReady, nobody, ServesDegraded } from '@eligo/service';
 import { expect, test } from 'vitest';
 import type { Peers } from '../src/peers.ts';
 import { peerChecks } from '../src/readiness.ts';
@@ -54,4 +54,19 @@ test('a service of a release that cannot tell its readiness is judged by its rea
   await expect(wanted.catalog?.()).resolves.toBeUndefined();
   answersReads = false;
   await expect(wanted.catalog?.()).rejects.toThrow('The service is gone');
+});
+
+test('a service that is degraded serves, one that is unavailable fails, and a replica that drains is well [D14.392]', async () => {
+  let told = { status: 'degraded', failedChecks: ['disk'] };
+  const health = { check: async () => told } as unknown as Client<typeof HealthService>;
+  const { wanted } = peerChecks(
+    peersThat(async () => ({})),
+    () => ({}) as CallerContext,
+    () => health,
+  );
+  await expect(wanted.catalog?.()).rejects.toEqual(new ServesDegraded('degraded: disk'));
+  told = { status: 'unavailable', failedChecks: ['migrations'] };
+  await expect(wanted.catalog?.()).rejects.toEqual(new NotReady('unavailable: migrations'));
+  told = { status: 'unavailable', failedChecks: ['stopping'] };
+  await expect(wanted.catalog?.()).resolves.toBeUndefined();
 });

@@ -36,7 +36,7 @@ export {
   turnFailpointsOff,
   turnFailpointsOn,
 } from './failpoints.ts';
-export { checkReadiness, NotReady, type Readiness, type ReadinessChecks } from './health.ts';
+export { checkReadiness, NotReady, type Readiness, type ReadinessChecks, ServesDegraded } from './health.ts';
 export { type Job, type NextRun, PartlyFailed, prepareJobs, type RunningJobs } from './jobs.ts';
 export { isWeakKeyring, type Keyring, openKeyring } from './keyring.ts';
 export { createLogger, type Logger, type LoggerOptions } from './logger.ts';

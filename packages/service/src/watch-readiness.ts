@@ -7,8 +7,9 @@ export function watchReadiness(metrics: Metrics, look: () => Promise<Readiness>)
   const readiness = oncePerScrape(look);
   metrics.gauge('ready', 'Whether the component can serve: 1 or 0', async () => Number((await readiness()).ready));
   metrics.gaugeTable('readiness_check', 'Whether a readiness check passes, by check: 1 or 0', ['check'], async () =>
+    // A degraded service of the gateway's tells so by its own checks.
     Object.entries((await readiness()).checks).map(
-      ([check, outcome]) => [{ check }, Number(outcome === 'ok')] as const,
+      ([check, outcome]) => [{ check }, Number(outcome !== 'failed')] as const,
     ),
   );
 }
