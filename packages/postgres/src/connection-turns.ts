@@ -1,13 +1,13 @@
 import { isOwnWork } from './own-work.ts';
-import type { Scope } from './scope.ts';
+import { accountOfNobody, type Scope } from './scope.ts';
 
-/** Who asks for connections: what belongs to no account, accounts in live mode and the process' own work for accounts, or accounts in test mode. */
+/** Who asks for connections: what belongs to no account, such as the reads of readiness checks, accounts in live mode and the process' own work for accounts, or accounts in test mode. */
 export type ConnectionRank = 'process' | 'live' | 'test';
 
 /**
  * The turns of accounts at the connections of a pool, each in its mode. An account may hold most of them, but the last fifth is for accounts that hold none. Where all wait, an account gets
  * another connection only while it holds less than half of them, and accounts take turns: those in live mode first. What belongs to no account may take all, and goes
- * before them. No caller can wait for itself: a transaction asks for no second connection.
+ * before them while it holds less than half. While it waits with half or more, an account that holds less than half goes before it. No caller can wait for itself: a transaction asks for no second connection.
  */
 export class ConnectionTurns {
   readonly #most: number;
@@ -65,13 +65,13 @@ export class ConnectionTurns {
   }
 
   #callersOf(scope: Scope | null): Callers {
-    if (scope === null) return this.#process;
+    if (scope === null || scope.accountId === accountOfNobody) return this.#process;
     return scope.testMode && !isOwnWork() ? this.#test : this.#live;
   }
 
-  #mayTake({ rank }: Callers, held: number): boolean {
+  #mayTake({ rank }: Callers, held: number, hasReserve = false): boolean {
     const free = this.#most - this.#taken;
-    return free > this.#reserve || (free > 0 && (held === 0 || rank === 'process'));
+    return free > this.#reserve || (free > 0 && (held === 0 || rank === 'process' || hasReserve));
   }
 
   #take(callers: Callers, name: string): void {
@@ -103,14 +103,24 @@ export class ConnectionTurns {
 
   // Whoever waits holds connections, unless all are taken: so there are few to look at.
   #letIn(): void {
-    while (this.#beginNext(this.#share) || this.#beginNext(Number.POSITIVE_INFINITY));
+    while (this.#taken < this.#most && this.#beginOne());
   }
 
-  #beginNext(below: number): boolean {
+  #beginOne(): boolean {
+    // What belongs to no account would take the reserve as well, for as long as it waits.
+    const isReserveLost = this.#process.lines.size > 0 && this.#process.held >= this.#share;
+    return (
+      this.#beginNext(this.#share) ||
+      (isReserveLost && this.#beginNext(this.#share, true)) ||
+      this.#beginNext(Number.POSITIVE_INFINITY)
+    );
+  }
+
+  #beginNext(below: number, hasReserve = false): boolean {
     for (const callers of this.#ranks) {
       for (const name of callers.lines.keys()) {
         const held = callers.heldBy(name);
-        if (held >= below || !this.#mayTake(callers, held)) continue;
+        if (held >= below || !this.#mayTake(callers, held, hasReserve)) continue;
         const next = callers.nextOf(name);
         this.#take(callers, name);
         next?.begin();
@@ -136,6 +146,8 @@ class Callers {
   readonly rank: ConnectionRank;
   readonly lines = new Map<string, Waiting[]>();
   readonly #held = new Map<string, number>();
+  /** Of all its names. */
+  held = 0;
   refused = 0;
 
   constructor(rank: ConnectionRank) {
@@ -147,10 +159,12 @@ class Callers {
   }
 
   took(name: string): void {
+    this.held++;
     this.#held.set(name, this.heldBy(name) + 1);
   }
 
   gaveBack(name: string): void {
+    this.held--;
     const held = this.heldBy(name) - 1;
     if (held <= 0) this.#held.delete(name);
     else this.#held.set(name, held);

@@ -4,6 +4,9 @@ export interface Scope {
   readonly testMode: boolean;
 }
 
+/** The account of readiness checks, which does not exist: at connections it waits with what belongs to no account. */
+export const accountOfNobody = `facct_${'0'.repeat(26)}`;
+
 /** The predicate of every table's row-level security policy. The setting is '' and not null once it has been used and has lapsed. */
 export const scopePolicy =
   "account_id = nullif(current_setting('eligo.account_id', true), '') " +

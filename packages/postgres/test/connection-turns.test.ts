@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ConnectionTurns } from '../src/connection-turns.ts';
-import { asOwnWork, openSession, type Scope, scoped, unscoped, withTx } from '../src/index.ts';
+import { accountOfNobody, asOwnWork, openSession, type Scope, scoped, unscoped, withTx } from '../src/index.ts';
 import { type TestDatabase, testDatabase } from './support.ts';
 import { insert } from './things.ts';
 
@@ -164,6 +164,32 @@ describe('the turns at connections', () => {
     await asOwnWork(() => leave(aTest));
     for (const scope of [a, b, a, aTest, aTest]) await leave(scope);
     expect(order).toEqual(['first', '-', 'a', 'b', 'own', 'a', 'b', 'a', 'a test', 'a test']);
+  });
+
+  test('share with accounts what belongs to no account and waits without an end [D14.387]', async () => {
+    const { order, times, leave } = open(10);
+    times(10, '-', null);
+    times(20, 'more', null);
+    times(6, 'a', a);
+    times(6, 'a test', aTest);
+    order.splice(0);
+    for (let at = 0; at < 9; at++) await leave(null);
+    expect(order.splice(0)).toEqual(['a', 'a test', 'a', 'a', 'a', 'more', 'more', 'more', 'more']);
+    // What belongs to no account holds half, and each connection goes on to who gave it back.
+    await leave(a);
+    await leave(null);
+    expect(order).toEqual(['a', 'more']);
+  });
+
+  test('let a readiness check read before all accounts, and beside what belongs to none [D14.242, D14.387]', async () => {
+    const nobody = { accountId: accountOfNobody, testMode: true };
+    const { order, times, leave } = open(2);
+    times(2, 'first', null);
+    times(3, 'a', a);
+    times(2, '-', null);
+    times(1, 'nobody', nobody);
+    for (const scope of [null, null, null, nobody]) await leave(scope);
+    expect(order.slice(2, 4)).toContain('nobody');
   });
 
   test('do not hold back the only account of a small pool [D14.387]', () => {

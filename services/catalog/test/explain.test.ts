@@ -207,7 +207,7 @@ describe('the plan of every statement', () => {
       expect(await findProducts(one, scope, productIds)).toHaveLength(3);
       expect(await findCoupons(one, scope, couponIds)).toHaveLength(3);
       expect(await findPromoCodes(one, scope, ids('fpromo', number), [`code${number}`])).toHaveLength(4);
-      await findProductCodes(one, ['00012345678905', '00012345678912'], new Date());
+      await findProductCodes(one, scope, ['00012345678905', '00012345678912'], new Date());
     }
     const plans = unscoped<{ name: string; planned: bigint; kept: bigint }>(
       'explain.plans',

@@ -80,7 +80,7 @@ export async function exerciseRecords(fixture: ChargingFixture): Promise<void> {
   await withTx(database, scope, (tx) => saveCardFacts(tx, scope, method, method.card));
   const updated = { processor: 'sandbox', eventId: 'evt_card', type: cardUpdated, objectId: 'pm_of_nobody' };
   await refreshCard(context, scope, { ...updated, createdAt: new Date() });
-  await findIssuerRange(database, '400006');
+  await findIssuerRange(database, scope, '400006');
   await importIssuerRanges(database, 'first,last,hsa_fsa\n400006,,true');
   await paymentMethods.findPaymentMethods(database, scope, [seededId('fpm', 1), seededId('fpm', 2)]);
   const link = await findPaymentLink(database, scope, seededId('fplink', 1));

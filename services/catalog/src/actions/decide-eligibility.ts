@@ -33,7 +33,7 @@ async function loadSources(
   const codes = [...new Set(open.flatMap((subject) => subject.codes))];
   const componentIds = hasFoodEligibility(asker) ? [...new Set(open.flatMap((subject) => subject.componentIds))] : [];
   const [entries, foodPolicy, components] = await Promise.all([
-    codes.length === 0 ? noSources.entries : findProductCodes(db, codes, at),
+    codes.length === 0 ? noSources.entries : findProductCodes(db, asker.scope, codes, at),
     componentIds.length === 0 ? undefined : findFoodPolicy(db, asker.scope, at),
     componentIds.length === 0 ? [] : findComponents(db, asker.scope, componentIds),
   ]);

@@ -19,7 +19,7 @@ export async function readPrice(
   const own = await readIn(database, scope, id, withProduct);
   if (own !== undefined) return own;
   const siblings = caller.siblingAccountIds.filter((accountId) => accountId !== scope.accountId);
-  const owner = siblings.length === 0 ? undefined : await findOwnerAmong(database, siblings, scope.testMode, id);
+  const owner = siblings.length === 0 ? undefined : await findOwnerAmong(database, scope, siblings, id);
   const found =
     owner === undefined
       ? undefined

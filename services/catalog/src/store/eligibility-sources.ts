@@ -6,12 +6,13 @@ import type { FoodPolicy } from '../domain/food-policy.ts';
 /** What the list says of these GTIN-14s, as of the version and the day that were in force at `at`. */
 export async function findProductCodes(
   db: Db,
+  scope: Scope,
   codes: readonly string[],
   at: Date,
 ): Promise<ReadonlyMap<string, ProductCodeEntry>> {
   const entries = new Map<string, ProductCodeEntry>();
   // Of entries whose times overlap, the one that began last.
-  for (const row of await db.rows(findCodes, null, [codes, at])) entries.set(row.gtin, row);
+  for (const row of await db.rows(findCodes, scope, [codes, at])) entries.set(row.gtin, row);
   return entries;
 }
 

@@ -84,11 +84,11 @@ export async function takeLookupKey(
 /** Which of these accounts a price belongs to, in this mode. Asked by GetPrice alone, about the siblings of its caller. */
 export async function findOwnerAmong(
   db: Db,
+  scope: Scope,
   siblingAccountIds: readonly string[],
-  testMode: boolean,
   id: string,
 ): Promise<string | undefined> {
-  return (await db.row(findSibling, null, [siblingAccountIds, testMode, id]))?.accountId ?? undefined;
+  return (await db.row(findSibling, scope, [siblingAccountIds, scope.testMode, id]))?.accountId ?? undefined;
 }
 
 /** The columns of a price's own facts, by property. */

@@ -78,7 +78,7 @@ async function writeCard(
   processorAccount: ProcessorAccount,
 ): Promise<string | undefined> {
   const { sessionId, invoiceId = null, customerId = null, testClockId, processorPaymentMethodId } = given;
-  const method = await typedCard(context, given, found, processorAccount, context.clock.now());
+  const method = await typedCard(context, scope, given, found, processorAccount, context.clock.now());
   const { id: paymentMethodId } = method;
   const card = { processorPaymentMethodId, sessionId, invoiceId, customerId, paymentMethodId };
   try {
@@ -98,6 +98,7 @@ async function writeCard(
 /** The payment method that a typed card becomes. */
 export async function typedCard(
   { database }: Pick<Context, 'database'>,
+  scope: Scope,
   { processorPaymentMethodId, offSession }: GivenOnPage,
   { card, billing }: Pick<PaymentMethodFacts, 'card' | 'billing'>,
   processorAccount: ProcessorAccount,
@@ -110,7 +111,7 @@ export async function typedCard(
     processorPaymentMethodId,
     processorCustomerId: null,
     offSession,
-    card: await storedCard(database, card),
+    card: await storedCard(database, scope, card),
     billingDetails: billing.name === undefined ? {} : { name: billing.name },
     metadata: {},
     createdAt,

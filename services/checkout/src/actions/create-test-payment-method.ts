@@ -44,7 +44,7 @@ export async function createTestPaymentMethod(
     });
     if (attached.kind !== 'found') throw refusalOf(attached, () => new Failure('internal'));
   }
-  const stored = await storedCard(context.database, made.card);
+  const stored = await storedCard(context.database, scope, made.card);
   return withTx(context.database, scope, async (tx) => {
     const createdAt = await timeOnClock(tx, scope, context.clock, customer?.testClockId ?? null);
     const method: PaymentMethod = {

@@ -130,7 +130,7 @@ async function readCard(
   const found = await retrieveTypedCard(processor, processorPaymentMethodId);
   if (found.kind !== 'found' || !found.isUnused) return undefined;
   const given = { sessionId, testClockId: null, processorPaymentMethodId, loc: [], offSession: false };
-  const method = await typedCard(context, given, found, processor.account, at);
+  const method = await typedCard(context, scope, given, found, processor.account, at);
   const { hsaFsa } = method.card;
   // What a shopper says of a card is kept where nothing else is known of it.
   const said = { hsaFsa: slot === 'health', hsaFsaSource: 'shopper' as const };

@@ -47,15 +47,20 @@ async function retrieve(context: Context, scope: Scope, method: PaymentMethod): 
   const processor = context.processors.findAt(scope, method.processorAccount);
   if (processor === undefined || processor.isDown()) throw notNow();
   const found = await processor.retrievePaymentMethod(method.processorPaymentMethodId, { timeoutMs: retrieveMs });
-  if (found.kind === 'found') return refreshed(context, method.card, found.card);
+  if (found.kind === 'found') return refreshed(context, scope, method.card, found.card);
   if (found.kind === 'unknown' || found.kind === 'not_now') throw notNow();
   return undefined;
 }
 
 // A source replaces only what an equal or weaker one said: a health card by the processor's word is never made an ordinary one by the list of issuer
 // ranges. Without a source the earlier word stands: it is the same account at the same bank.
-async function refreshed({ database }: Context, known: CardFacts, card: ProcessorCard): Promise<CardFacts> {
-  const facts = await storedCard(database, card);
+async function refreshed(
+  { database }: Context,
+  scope: Scope,
+  known: CardFacts,
+  card: ProcessorCard,
+): Promise<CardFacts> {
+  const facts = await storedCard(database, scope, card);
   if (known.hsaFsa === null) return facts;
   if (facts.hsaFsaSource !== null && mayCorrect(known.hsaFsaSource, facts.hsaFsaSource)) return facts;
   return { ...facts, hsaFsa: known.hsaFsa, hsaFsaSource: known.hsaFsaSource };

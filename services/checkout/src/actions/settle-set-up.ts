@@ -88,7 +88,7 @@ async function methodOf(
     processorPaymentMethodId: paymentMethodId,
     processorCustomerId: processorCustomerId ?? null,
     offSession: true,
-    card: await storedCard(context.database, card),
+    card: await storedCard(context.database, scope, card),
     billingDetails: billing.name === undefined ? {} : { name: billing.name },
     metadata: {},
     createdAt: await timeOnClock(context.database, scope, context.clock, customer?.testClockId ?? null),

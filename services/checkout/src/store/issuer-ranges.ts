@@ -1,4 +1,4 @@
-import { type Db, type Tx, unscoped } from '@eligo/postgres';
+import { type Db, type Scope, type Tx, unscoped } from '@eligo/postgres';
 
 /** A range of issuer numbers, by the first eight digits of its cards. */
 export interface IssuerRange {
@@ -16,9 +16,9 @@ const find = unscoped<{ hsa_fsa: boolean }>(
 );
 
 /** What the operator's list says of an issuer number; undefined where no range of it holds all its cards. */
-export async function findIssuerRange(db: Db, iin: string): Promise<boolean | undefined> {
+export async function findIssuerRange(db: Db, scope: Scope, iin: string): Promise<boolean | undefined> {
   const [first, last] = [Number(iin.padEnd(rangeDigits, '0')), Number(iin.padEnd(rangeDigits, '9'))];
-  return (await db.row(find, null, [first, last + 1]))?.hsa_fsa;
+  return (await db.row(find, scope, [first, last + 1]))?.hsa_fsa;
 }
 
 const clear = unscoped<never>('issuer_ranges.clear', 'delete from checkout.issuer_ranges');
