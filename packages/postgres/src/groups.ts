@@ -48,7 +48,7 @@ export function openGroups<Item, Result>(options: GroupOptions<Item, Result>): G
   const expected = new Map<string, Set<string>>();
   /** Of the groups that wait for expected items: called when there is no more reason to. */
   const complete = new Map<string, () => void>();
-  // A group belongs to several requests, so it runs in the context of none of them.
+  // A group belongs to several requests, so it runs in the context of none of them, and waits for a connection as a call of its account (14.387).
   const outside = AsyncLocalStorage.snapshot();
 
   // Never rejects: the submitters get each failure.

@@ -57,7 +57,7 @@ export {
   parseMigration,
   readMigrations,
 } from './migration-source.ts';
-export { asOwnWork } from './own-work.ts';
+export { asCall, asOwnWork, isOwnWork } from './own-work.ts';
 export { type AskedPage, type Page, type PageSource, pageOf } from './page-query.ts';
 export { admitRoles, type Provisioned, type ProvisionOptions, provisionRoles } from './provision-roles.ts';
 export { readPage } from './read-page.ts';

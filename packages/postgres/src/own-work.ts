@@ -1,11 +1,16 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 /**
- * Runs what a process does by itself for an account: a job, or a consumer of events. It waits for connections beside the calls of the account and not behind them, since
+ * Runs what no client waits for: a job, a consumer of events, or a call that a service makes for one. It waits for connections beside the calls of the account and not behind them, since
  * work for other accounts may wait for it.
  */
 export function asOwnWork<Result>(run: () => Result): Result {
-  return own.run(true, run);
+  return isOwnWork() ? run() : own.run(true, run);
+}
+
+/** Runs a call of a client. In one process with the caller it may begin within such work. */
+export function asCall<Result>(run: () => Result): Result {
+  return isOwnWork() ? own.run(false, run) : run();
 }
 
 /** Whether the current work is such work. */
@@ -13,4 +18,4 @@ export function isOwnWork(): boolean {
   return own.getStore() === true;
 }
 
-const own = new AsyncLocalStorage<true>();
+const own = new AsyncLocalStorage<boolean>();

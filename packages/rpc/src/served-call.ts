@@ -20,6 +20,17 @@ export interface ServerObserver {
   unavailable?(error: Failure, call: ObservedCall): void;
 }
 
+/** Runs a step of a call. */
+export type Around = <Result>(call: Call, step: () => Result) => Result;
+
+/** What a server has each of its calls do. */
+export interface ServedCallOptions {
+  readonly observer: ServerObserver | undefined;
+  readonly around: Around | undefined;
+  /** Told once, at its end. */
+  readonly ended: () => void;
+}
+
 /** A call as an observer is told of it. */
 export interface ObservedCall {
   readonly method: DescMethod;
@@ -33,15 +44,17 @@ export class ServedCall {
   readonly #method: DescMethod;
   readonly #cancellation: Cancellation;
   readonly #observer: ServerObserver | undefined;
+  readonly #around: Around | undefined;
   readonly #ended: () => void;
   #call: Call | undefined;
   #span: OpenSpan | undefined;
   #closed = false;
 
-  constructor(method: DescMethod, cancellation: Cancellation, observer: ServerObserver | undefined, ended: () => void) {
+  constructor(method: DescMethod, cancellation: Cancellation, { observer, around, ended }: ServedCallOptions) {
     this.#method = method;
     this.#cancellation = cancellation;
     this.#observer = observer;
+    this.#around = around;
     this.#ended = ended;
     observer?.started?.(method);
   }
@@ -68,9 +81,13 @@ export class ServedCall {
     if (call === undefined) throw new Error('The call is closed');
     const span = this.#span;
     // In one process the caller's work mostly runs under the same request already.
-    if (span === undefined && isCurrentRequest(call)) return step(call);
-    const work = () => step(call);
+    if (span === undefined && isCurrentRequest(call)) return this.#runAround(call, step);
+    const work = () => this.#runAround(call, step);
     return withRequestContext(call, span === undefined ? work : () => underSpan(span, work));
+  }
+
+  #runAround<Result>(call: Call, step: (call: Call) => Result): Result {
+    return this.#around === undefined ? step(call) : this.#around(call, () => step(call));
   }
 
   /** The call was answered. */

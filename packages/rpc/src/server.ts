@@ -8,7 +8,7 @@ import type { Identity } from './identity.ts';
 import type { Handlers, StreamHandler, UnaryHandler } from './implement.ts';
 import type { CallMetadata } from './metadata.ts';
 import { type MethodPolicy, policyOf } from './policy.ts';
-import { ServedCall, type ServerObserver } from './served-call.ts';
+import { type Around, ServedCall, type ServerObserver } from './served-call.ts';
 import { type Deliver, ServedStream } from './served-stream.ts';
 import type { TellWorked } from './tell-worked.ts';
 import type { Tracer } from './tracing.ts';
@@ -23,6 +23,8 @@ export interface RpcServerOptions {
   readonly holdBack?: ((method: DescMethod, call: Call) => Promise<void> | undefined) | undefined;
   /** Has an admitted call wait for its account's turn. */
   readonly takeTurn?: TakeTurn | undefined;
+  /** Runs each step of an admitted call, in a context that is the call's and not its caller's. */
+  readonly around?: Around | undefined;
 }
 
 /** A call as a transport hands it over. */
@@ -56,7 +58,8 @@ export interface ServedMethod {
 }
 
 /** Makes the server of a component. Throws when a method declares no policy. */
-export function rpcServer({ handlers, identity, observer, tracer, holdBack, takeTurn }: RpcServerOptions): RpcServer {
+export function rpcServer(options: RpcServerOptions): RpcServer {
+  const { handlers, identity, observer, tracer, holdBack, takeTurn, around } = options;
   const methods = servedMethods(handlers);
   let inFlight = 0;
   let draining = false;
@@ -64,10 +67,11 @@ export function rpcServer({ handlers, identity, observer, tracer, holdBack, take
 
   const start = (method: DescMethod, { cancellation }: Incoming) => {
     inFlight += 1;
-    return new ServedCall(method, cancellation, observer, () => {
+    const ended = () => {
       inFlight -= 1;
       if (draining && inFlight === 0) drained.resolve();
-    });
+    };
+    return new ServedCall(method, cancellation, { observer, around, ended });
   };
   const open = (served: ServedCall, method: DescMethod, { metadata, admission }: Incoming) => {
     if (draining) throw new ConnectError('The component is stopping', Code.Unavailable);

@@ -1,8 +1,8 @@
 import type { DescMethod } from '@bufbuild/protobuf';
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
 import { pruneEvents } from '@eligo/events';
-import { type Database, openDatabase } from '@eligo/postgres';
-import { type Handlers, type Identity, type RpcServer, rpcServer } from '@eligo/rpc';
+import { asCall, asOwnWork, type Database, openDatabase } from '@eligo/postgres';
+import { type Call, type Handlers, type Identity, type RpcServer, rpcServer } from '@eligo/rpc';
 import { type Clock, systemClock } from '@eligo/values';
 import { openCertificate } from './component-certificate.ts';
 import type { ServiceComposition, ServiceContext } from './composition.ts';
@@ -152,6 +152,8 @@ export async function buildService<Settings>(
         return pace.admit(scope.accountId);
       },
       takeTurn: callTurns(),
+      // In one process the caller's work has a mark already, and over gRPC it has none: both are to be the same.
+      around: (call, step) => (isOfClient(call) ? asCall(step) : asOwnWork(step)),
     });
     const jobs = prepareJobs([...(built.jobs ?? []), pruneJob(database)], { logger, observer: metrics.jobObserver });
     opened.jobs = jobs;
@@ -182,6 +184,11 @@ export async function buildService<Settings>(
     await tracing?.stop();
     throw error;
   }
+}
+
+// What a service calls in its own name no client waits for, as far as the callee can tell.
+function isOfClient({ from, caller: { issuer } }: Call): boolean {
+  return issuer === 'gateway' || from === 'operator';
 }
 
 // What a partner asks for. A call from another service continues admitted work, and reads add no events.

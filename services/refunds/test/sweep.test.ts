@@ -1,4 +1,5 @@
 import { create, toBinary } from '@bufbuild/protobuf';
+import { isOwnWork } from '@eligo/postgres';
 import { RefundInstructionSchema } from '@eligo/proto/checkout/v1/checkout';
 import { waitUntil } from '@eligo/testkit';
 import { newId } from '@eligo/values';
@@ -55,6 +56,20 @@ it('a sweep sees each row of a backlog once, also when all of them fail, and put
   expect(carriedOut).toHaveLength(250);
   expect((await requestsOf(accountId)).map(({ checks }) => checks)).toEqual(Array(250).fill(1));
   await on.admin('delete from refunds.refunds where account_id = $1', [accountId]);
+});
+
+it('a worker carries out what a call has handed over beside the calls of the account [D14.387]', async () => {
+  const marks: boolean[] = [];
+  const worker = new RefundWorker({
+    database: on.service.database,
+    atOnce: 1,
+    carryOut: async () => void marks.push(isOwnWork()),
+    onError: () => undefined,
+  });
+  const scope = someScope();
+  worker.wake(['first', 'second'].map((refundId) => ({ kind: 'requested', scope, refundId }) as const));
+  await worker.idle();
+  expect([isOwnWork(), ...marks]).toEqual([false, true, true]);
 });
 
 it('a worker keeps a thousand steps at most; the sweep finds the others', async () => {

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Scope } from '@eligo/postgres';
+import { isOwnWork, type Scope } from '@eligo/postgres';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { fanOutEvents } from '../src/actions/fan-out-events.ts';
 import { retryEvent } from '../src/actions/retry-event.ts';
@@ -356,4 +356,24 @@ describe('asking for an event again', () => {
     await on.worker.idle();
     expect(idsOf(shop)).toEqual([event.eventId, event.eventId]);
   });
+});
+
+it('claims, sends and records what a call of the account woke beside the calls of the account [D14.387]', async () => {
+  const scope = someScope();
+  const { webhookId } = await on.endpoint(scope, shop.url);
+  on.webhooks.sender = asleep;
+  await on.consume(refundEvent(scope));
+  on.webhooks.sender = on.worker;
+  const marks: boolean[] = [];
+  const checkOut = on.database.checkOut.bind(on.database);
+  vi.spyOn(on.database, 'checkOut').mockImplementation((asked) => {
+    if (asked?.accountId === scope.accountId) marks.push(isOwnWork());
+    return checkOut(asked);
+  });
+  on.worker.wake(scope, [webhookId]);
+  await on.worker.idle();
+  vi.restoreAllMocks();
+  expect(shop.received).toHaveLength(1);
+  expect(marks.length).toBeGreaterThanOrEqual(2);
+  expect(marks).not.toContain(false);
 });

@@ -1,4 +1,4 @@
-import type { Database } from '@eligo/postgres';
+import { asOwnWork, type Database } from '@eligo/postgres';
 import { type DuePlace, type DueWork, dueWork } from '../store/due-work.ts';
 
 /** What the worker needs. */
@@ -77,7 +77,11 @@ export class RefundWorker {
       if (this.#running.size >= atOnce) return;
       if (this.#running.has(key)) continue;
       this.#waiting.delete(key);
-      this.#running.set(key, this.#run(key, work));
+      // Also where a call of the account has handed it over, or woke the one that ended.
+      this.#running.set(
+        key,
+        asOwnWork(() => this.#run(key, work)),
+      );
     }
   }
 

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
-import { type Scope, withTx } from '@eligo/postgres';
+import { asOwnWork, type Scope, withTx } from '@eligo/postgres';
 import { currentRequest } from '@eligo/rpc';
 import { newId } from '@eligo/values';
 import { type Claim, claimDeliveries } from '../../actions/claim-deliveries.ts';
@@ -42,8 +42,8 @@ export class DeliveryWorker implements Sender {
   readonly #claimRetries = new ClaimRetries();
   // Lanes that were taken and not given up since.
   readonly #holding = new Map<string, HeldLane>();
-  // A wake-up carries no request context: each attempt continues its own event's trace.
-  readonly #onItsOwn = AsyncLocalStorage.snapshot();
+  // A wake-up carries no request context: each attempt continues its own event's trace, and none waits behind the calls of its account.
+  readonly #onItsOwn = asOwnWork(() => AsyncLocalStorage.snapshot());
   #stopped = false;
   #pumpIsDue = false;
   #renewal: NodeJS.Timeout | undefined;
@@ -117,7 +117,7 @@ export class DeliveryWorker implements Sender {
     for (const lane of this.#lanes.all()) this.#lanes.dropWaiting(lane.scope, lane.webhookId);
     await Promise.all(this.#sending);
     await this.#recorder.idle();
-    await this.#release([...this.#holding.values()]);
+    await this.#onItsOwn(() => this.#release([...this.#holding.values()]));
   }
 
   // A slow receiver's lane is in use for longer than a lease, and its endpoint may be changed or deleted meanwhile. Others may have planned for a lane
