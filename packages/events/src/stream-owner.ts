@@ -173,9 +173,12 @@ function isMarked(found: StreamInfo, installation: string | undefined): boolean 
   );
 }
 
+// Whoever may change the stream chose the text, and operators are told it in a shell command.
 function ownerOf({ config }: StreamInfo): string | undefined {
   const description = config.description ?? '';
-  return description.startsWith(prefix) ? description.slice(prefix.length) : undefined;
+  if (!description.startsWith(prefix)) return undefined;
+  const owner = description.slice(prefix.length);
+  return /^(?:[a-z0-9]{1,20}, )?set up [\dT:.Z-]+$/.test(owner) ? owner : unreadableMark;
 }
 
 function isOlder(installation: string | undefined, other: string): boolean {
@@ -195,6 +198,8 @@ function unknown({ config }: StreamInfo, what: string): StreamRefused {
 }
 
 const prefix = 'Eligo installation: ';
+/** Stands for the owner whose mark no installation writes. */
+const unreadableMark = 'unreadable';
 const remedyOf = (owner: string) =>
   `Give this installation a NATS server or account of its own and set NATS_URL. If the other installation is deleted, run: eligo events rebuild-streams --of-deleted-installation "${owner}"`;
 

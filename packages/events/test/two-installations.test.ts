@@ -214,6 +214,16 @@ test('an installation marks its stream again that a later one has marked, and an
   await until(() => again.refusal() !== undefined);
 });
 
+test('a mark that no installation writes is refused, and its text told to nobody [D14.317]', async () => {
+  await unmarkedStreams();
+  await describe('Eligo installation: "; touch /tmp/x; "set up 2000-01-01T00:00:00.000Z');
+  const relay = await openOther().relay();
+  await until(() => relay.refusal() !== undefined);
+  expect(relay.refusal()).toMatch(
+    /^stream ELIGO_ALPHA belongs to another Eligo installation \(unreadable\); .* --of-deleted-installation "unreadable"$/,
+  );
+});
+
 test('a database that no installation is recorded in refuses a stream with a mark [D14.317]', async () => {
   const [{ created_at } = {}] = await other.admin('delete from eligo.installation returning created_at::text');
   onTestFinished(async () => {
