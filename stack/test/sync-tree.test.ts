@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { syncPath, syncTree } from '../src/backup/sync-tree.ts';
+import { syncFolder, syncPath, syncTree } from '../src/backup/sync-tree.ts';
 
 it('makes every file and folder of a backup durable, each folder after what is in it [D14.211]', async () => {
   const root = mkdtempSync(join(tmpdir(), 'eligo-sync-'));
@@ -21,4 +21,12 @@ it('makes every file and folder of a backup durable, each folder after what is i
     const inside = synced.filter((one) => one !== path && (path === '' || one.startsWith(`${path}/`)));
     for (const one of inside) expect(synced.indexOf(one)).toBeLessThan(synced.indexOf(path));
   }
+});
+
+it('leaves out a folder that cannot be made durable, and no other failure [D14.211]', async () => {
+  const failing = (code: string) => async () => {
+    throw Object.assign(new Error(code), { code });
+  };
+  for (const code of ['EINVAL', 'EBADF', 'EACCES']) await syncFolder('/a', failing(code));
+  for (const code of ['EIO', 'ENOSPC']) await expect(syncFolder('/a', failing(code))).rejects.toThrow(code);
 });

@@ -6,7 +6,7 @@ import { type Home, readJsonFile, writePrivateFile } from '../home.ts';
 import { secretsOf } from '../secrets.ts';
 import type { StackFile } from '../stack-file.ts';
 import { copyCluster } from './cluster-copy.ts';
-import { syncPath, syncTree } from './sync-tree.ts';
+import { syncFolder, syncPath, syncTree } from './sync-tree.ts';
 
 /** What a backup says of itself; it is written last, so that a backup without it is not whole. */
 export interface BackupNote {
@@ -57,7 +57,7 @@ export async function backUp(
   // The note says that all else is whole, so all else is on the disk first.
   await syncTree(folder);
   await syncPath(secretsFile);
-  await syncPath(dirname(resolve(secretsFile)));
+  await syncFolder(dirname(resolve(secretsFile)));
   const note: BackupNote = {
     format: 1,
     created_at: new Date().toISOString(),
@@ -67,7 +67,8 @@ export async function backUp(
     secrets_fingerprint: fingerprintOf(kept),
   };
   writePrivateFile(join(folder, noteName), `${JSON.stringify(note, undefined, 2)}\n`);
-  for (const path of [join(folder, noteName), folder, dirname(resolve(folder))]) await syncPath(path);
+  await syncPath(join(folder, noteName));
+  for (const path of [folder, dirname(resolve(folder))]) await syncFolder(path);
   return note;
 }
 

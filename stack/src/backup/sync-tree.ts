@@ -9,8 +9,20 @@ export async function syncTree(path: string, sync: (path: string) => Promise<voi
     else if (entry.isFile()) await sync(inside);
   }
   // The names of the files are the folder's own content.
-  await sync(path);
+  await syncFolder(path, sync);
 }
+
+/** Makes the names in a folder durable, where its file system can be told to, and a folder that others own may be opened. */
+export async function syncFolder(path: string, sync: (path: string) => Promise<void> = syncPath): Promise<void> {
+  try {
+    await sync(path);
+  } catch (error) {
+    if (!untold.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+  }
+}
+
+// Network file systems and some of those in user space take no fsync of a folder. A folder that one may write to need not be one to read.
+const untold = new Set(['EINVAL', 'EBADF', 'EACCES']);
 
 /** Makes a file durable, or the names in a folder. */
 export async function syncPath(path: string): Promise<void> {
