@@ -91,9 +91,18 @@ function readTlsFolder(env: EnvironmentReader, name: string): string | undefined
 // A wrong name would turn the watch off without a word.
 function readDiskFolder(env: EnvironmentReader): string | undefined {
   const folder = env.optional('ELIGO_DISK_FOLDER');
-  if (folder !== undefined && statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true)
+  if (folder !== undefined && !isFolder(folder))
     env.problem('ELIGO_DISK_FOLDER must be a folder that the component sees');
   return folder;
+}
+
+// One in a folder that may not be entered is not seen.
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
 }
 
 function readAdminNames(env: EnvironmentReader): string[] {

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventsMigrations } from '@eligo/events';
@@ -67,7 +67,10 @@ test('a folder that is not there is refused at startup, and one that vanishes la
   const file = join(folder, 'file');
   writeFileSync(file, '');
   const composition = { name: 'catalog', migrations: [], build: () => ({ handlers: [] }) };
-  for (const ELIGO_DISK_FOLDER of [join(folder, 'mistyped'), file]) {
+  // The file system does not say what it is, as with a folder in one that may not be entered.
+  const untold = join(folder, 'untold');
+  symlinkSync(untold, untold);
+  for (const ELIGO_DISK_FOLDER of [join(folder, 'mistyped'), file, untold]) {
     const environment = { ...catalogEnvironment(database.url), ELIGO_DISK_FOLDER };
     await expect(buildService(composition, { environment })).rejects.toMatchObject({
       problems: ['ELIGO_DISK_FOLDER must be a folder that the component sees'],
