@@ -161,7 +161,7 @@ export class SourceOwner {
 
 /** The text for a stream without a mark that a consumer waits at for too long. */
 export function unknownStream(service: string): string {
-  return `stream ${streamOf(service)} names no installation and this database does not know it. ${remedyOf(unmarkedStream)}`;
+  return `stream ${streamOf(service)} names no installation and this database does not know it. If it is this installation's own, start ${service} in this release, which marks it. Otherwise: ${remedyOf(unmarkedStream)}`;
 }
 
 // False for a stream that has no mark; throws for one with another installation's.

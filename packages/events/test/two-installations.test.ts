@@ -131,7 +131,9 @@ test('a new database refuses a used stream without a mark, and its consumers tak
   expect([relay.stats().published, foreign.stats().handled]).toEqual([0, 0]);
   expect(await descriptionOf()).toBeUndefined();
   await until(() => foreign.refusal() !== undefined);
-  expect(foreign.refusal()).toContain('names no installation and this database does not know it');
+  expect(foreign.refusal()).toContain(
+    "names no installation and this database does not know it. If it is this installation's own, start alpha in this release",
+  );
   // Its owner comes back in the new release: the stream is its own still.
   await on.relay();
   await on.consumer();
