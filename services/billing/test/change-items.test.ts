@@ -214,7 +214,7 @@ describe('a payment for other items', () => {
       refund: 'prorated',
       refundAmountCents: null,
     });
-    expect(await refundsOf(id)).toMatchObject([{ amountCents: 1_500 }]);
+    expect(await refundsOf(id)).toMatchObject([{ amountCents: 750 }, { amountCents: 750 }]);
   });
 });
 

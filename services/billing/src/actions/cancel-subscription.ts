@@ -3,13 +3,16 @@ import { append } from '@eligo/events';
 import { Failure } from '@eligo/failures';
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import { type RefundRequested, RefundRequestedSchema } from '@eligo/proto/events/v1/events';
-import { allocate, type Cents, cents, sumCents } from '@eligo/values';
+import { type Cents, cents } from '@eligo/values';
 import type { Context } from '../context.ts';
-import { type Cancellation, decideCancellation, type LeftOfInvoice, newestFirst } from '../domain/cancellation.ts';
+import { type Cancellation, decideCancellation, type LeftOfPayment, partsOfRefund } from '../domain/cancellation.ts';
+import { itemsLess } from '../domain/finalized-invoice.ts';
 import { type KeptShare, nothingTakenBack } from '../domain/kept-share.ts';
 import type { Subscription } from '../domain/subscription.ts';
+import { loadInvoiceLines } from '../store/invoice-lines.ts';
+import { loadProratedParts } from '../store/invoice-statements.ts';
 import { findInvoice } from '../store/invoices.ts';
-import { intentsOfInvoices, invoicesOfPeriod, type PaymentOfInvoice } from '../store/paid-invoices.ts';
+import { intentsOfInvoices, invoicesOfPeriod, type PaidInvoice } from '../store/paid-invoices.ts';
 import { pendingProrations } from '../store/prorations.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
@@ -34,7 +37,7 @@ export async function cancelSubscription(
   let known = await findSubscription(context.database, scope, id);
   if (known !== undefined && !cancellation.atPeriodEnd && (await isAwaited(context, scope, known))) {
     // Refuses what cannot be refunded before the customer is given up.
-    decideCancellation(known, cancellation, nothingRefundable, context.clock.now());
+    decideCancellation(known, cancellation, { ...nothingRefundable, items: known.items }, context.clock.now());
     await askAwaited(context, scope, known, true);
     // The customer paid before the cancellation. The partner decides again, now that the subscription is active.
     known = await findSubscription(context.database, scope, id);
@@ -48,9 +51,10 @@ export async function cancelSubscription(
     const at = await timeOnClock(tx, scope, context.clock, before.testClockId);
     // What was asked is of another payment or another period.
     if (asked.subscription !== undefined && asked.subscription.version !== before.version) throw chargeInFlight();
-    const { payments, takenBack, kept } = asked;
+    const { payments, kept, items = before.items } = asked;
     const pending = cancellation.refund === 'prorated' ? await pendingProrations(tx, scope, id) : [];
-    const { subscription, refundCents } = decideCancellation(before, cancellation, { payments, kept, pending }, at);
+    const refundable = { payments, items, kept, pending };
+    const { subscription, refundCents } = decideCancellation(before, cancellation, refundable, at);
     if (subscription.status !== 'canceled') {
       const saved = await saveSubscription(tx, scope, before, subscription);
       wakeWhenDue(tx, saved, at);
@@ -60,24 +64,24 @@ export async function cancelSubscription(
     // As for a session (decisions 14.16): the charge may take money for it.
     await refuseWhileCharging(tx, scope, before);
     const saved = await endSubscription(tx, scope, before, { cancelAtPeriodEnd: subscription.cancelAtPeriodEnd }, at);
-    if (refundCents > 0) await requestRefund(tx, scope, saved, { amount: refundCents, payments, takenBack }, at);
+    const amounts = partsOfRefund(refundCents, cancellation.refund, payments, at);
+    await requestRefund(tx, scope, saved, { payments, amounts }, at);
     return saved;
   });
 }
 
 const nothingRefundable = { payments: [], kept: nothingTakenBack, pending: [] };
 
-/** A paid invoice of the present period, and what is left of its payment. */
-interface Payment extends LeftOfInvoice {
-  readonly id: string;
-  /** The session that it was paid with. */
-  readonly checkoutSessionId: string | null;
+/** A payment of a paid invoice of the present period. */
+interface Payment extends LeftOfPayment {
+  readonly invoiceId: string;
+  readonly subject: RefundRequested['subject'];
 }
 
 interface Refunded {
   /** Newest first. */
   readonly payments: readonly Payment[];
-  readonly takenBack: TakenBack;
+  readonly items: Subscription['items'] | undefined;
   readonly kept: KeptShare;
   /** The subscription of which this was asked; undefined if nothing was. */
   readonly subscription: Subscription | undefined;
@@ -90,49 +94,70 @@ async function readRefunded(
   subscription: Subscription | undefined,
   { atPeriodEnd, refund }: Cancellation,
 ): Promise<Refunded> {
-  const takenBack: TakenBack = new Map();
-  const nothing = { payments: [], takenBack, kept: nothingTakenBack, subscription: undefined };
+  const nothing = { payments: [], items: undefined, kept: nothingTakenBack, subscription: undefined };
   if (atPeriodEnd || refund === 'none' || subscription === undefined) return nothing;
   const paid = await paidOfPeriod(context, scope, subscription, refund === 'full');
-  const own = paid.filter(({ checkoutSessionId }) => checkoutSessionId === null).map(({ id }) => id);
-  const intents = await intentsOfInvoices(context.database, scope, own);
+  const parts = await partsOf(context, scope, paid);
   // All of one payment gives back what remains of it. Where there are more, it matters what is left of each.
-  const isOne = intents.length + (paid.length - own.length) < 2;
-  const [known, kept] = await Promise.all([
-    refund === 'full' && isOne ? takenBack : readTakenBack(context, scope, paid),
-    refund === 'prorated' ? readKeptShare(context, scope, subscription, tooManyInvoices) : nothingTakenBack,
+  const isOne = parts.length < 2;
+  const isProrated = refund === 'prorated';
+  const [takenBack, kept, items] = await Promise.all([
+    refund === 'full' && isOne ? (new Map() as TakenBack) : readTakenBack(context, scope, paid),
+    isProrated ? readKeptShare(context, scope, subscription, tooManyInvoices) : nothingTakenBack,
+    isProrated ? itemsWithoutOwed(context, scope, subscription) : subscription.items,
   ]);
-  const payments = paid.map((one) => ({ ...one, leftCents: leftOf(one, intents, known) }));
-  return { payments, takenBack: known, kept, subscription };
+  const payments = parts.map(({ amountCents, ...one }) => {
+    const { case: kind, value } = one.subject;
+    const leftCents = cents(Math.max(amountCents - (takenBack.get(value ?? '') ?? 0), 0));
+    const ofPeriodCents = 'sessionsCents' in kept && kind === 'sessionId' ? kept.sessionsCents : leftCents;
+    return { ...one, leftCents, ofPeriodCents };
+  });
+  return { payments, items, kept, subscription };
 }
 
-// What the latest invoice was paid with, and those before it in the period. Nothing, while the latest one is not paid: items can be invoiced at what nobody has paid.
+// The invoices of the period that were paid, newest first. The latest one may be void or open: what was paid before it was paid all the same.
 async function paidOfPeriod(
   { database }: Context,
   scope: Scope,
   subscription: Subscription,
   isWhole: boolean,
-): Promise<(Omit<Payment, 'leftCents'> & { readonly amountPaidCents: Cents })[]> {
-  const latest = await findInvoice(database, scope, subscription.latestInvoiceId ?? '');
-  if (latest?.status !== 'paid') return [];
+): Promise<PaidInvoice[]> {
   const period = await invoicesOfPeriod(database, scope, subscription);
   if (period.mayBeMore && isWhole) throw Failure.invalid(tooManyInvoices.loc, 'value_error', tooManyInvoices.text);
-  const others = period.paid.filter(({ id, isPaid }) => isPaid && id !== latest.id);
-  return [latest, ...others].filter(({ amountPaidCents }) => amountPaidCents > 0);
+  const latest = await findInvoice(database, scope, subscription.latestInvoiceId ?? '');
+  const paid = period.paid.filter(({ id, isPaid }) => isPaid && id !== latest?.id);
+  const all = latest?.status === 'paid' ? [{ ...latest, isPaid: true }, ...paid] : paid;
+  return all.filter(({ amountPaidCents }) => amountPaidCents > 0);
 }
 
-function leftOf(
-  { id, checkoutSessionId, amountPaidCents }: { readonly amountPaidCents: Cents } & Omit<Payment, 'leftCents'>,
-  intents: readonly PaymentOfInvoice[],
-  takenBack: TakenBack,
-): Cents {
-  if (checkoutSessionId !== null) return leftAfter(amountPaidCents, checkoutSessionId, takenBack);
-  const own = intents.filter(({ invoiceId }) => invoiceId === id);
-  return sumCents(own.map(({ amountCents, intentId }) => leftAfter(amountCents, intentId, takenBack)));
+type PaidPart = Omit<Payment, 'leftCents' | 'ofPeriodCents'> & { readonly amountCents: Cents };
+
+// A first invoice was paid with its session, perhaps by two cards; a later one by a charge for each card.
+async function partsOf({ database }: Context, scope: Scope, paid: readonly PaidInvoice[]): Promise<PaidPart[]> {
+  const own = paid.filter(({ checkoutSessionId }) => checkoutSessionId === null).map(({ id }) => id);
+  const intents = await intentsOfInvoices(database, scope, own);
+  return paid.flatMap(({ id: invoiceId, checkoutSessionId: value, amountPaidCents, periodStart, periodEnd }) => {
+    const of = { invoiceId, periodStart, periodEnd };
+    if (value !== null) return [{ ...of, subject: { case: 'sessionId', value }, amountCents: amountPaidCents }];
+    return intents
+      .filter((one) => one.invoiceId === invoiceId)
+      .map(({ intentId, amountCents }): PaidPart => {
+        return { ...of, subject: { case: 'paymentIntentId', value: intentId }, amountCents };
+      });
+  });
 }
 
-function leftAfter(paidCents: Cents, subject: string, takenBack: TakenBack): Cents {
-  return cents(Math.max(paidCents - (takenBack.get(subject) ?? 0), 0));
+// What an open invoice invoiced the items at is owed by nobody once the subscription is canceled.
+async function itemsWithoutOwed(
+  { database }: Context,
+  scope: Scope,
+  { items, latestInvoiceId }: Subscription,
+): Promise<Subscription['items']> {
+  const latest = await findInvoice(database, scope, latestInvoiceId ?? '');
+  if (latest?.status !== 'open') return items;
+  const lines = await loadInvoiceLines(database, scope, latest.id);
+  const ids = lines.flatMap(({ prorationId }) => prorationId ?? []);
+  return itemsLess(items, lines, await loadProratedParts(database, scope, ids));
 }
 
 const tooManyInvoices = {
@@ -140,66 +165,34 @@ const tooManyInvoices = {
   text: 'This period has too many invoices for this refund. Send custom with an amount',
 };
 
-/**
- * The refund of a cancellation, newest payment first: a command for each card that has paid an invoice, in proportion to what is left of its payment. The first command has the
- * operation id of the whole.
- */
+/** The refund of a cancellation: a command for each payment that gives back something. The first one has the operation id of the whole. */
 async function requestRefund(
   tx: Tx,
   scope: Scope,
   subscription: Subscription,
-  refund: { readonly amount: Cents; readonly payments: readonly Payment[]; readonly takenBack: TakenBack },
+  { payments, amounts }: { readonly payments: readonly Payment[]; readonly amounts: readonly Cents[] },
   at: Date,
 ): Promise<void> {
-  const { payments, takenBack } = refund;
-  const amounts = newestFirst(refund.amount, payments);
-  let commands = 0;
-  for (const [index, invoice] of payments.entries()) {
-    const amount = amounts[index] ?? cents(0);
-    if (amount === 0) continue;
-    for (const { subject, amountCents } of await partsOf(tx, scope, invoice, { amount, takenBack })) {
-      commands += 1;
-      await append(tx, {
-        ...scope,
-        type: 'command.refund',
-        aggregateId: subscription.id,
-        at,
-        object: {
-          case: 'refundRequested',
-          value: create(RefundRequestedSchema, {
-            operationId: `cancel:${subscription.id}${commands === 1 ? '' : `:${commands}`}`,
-            subject,
-            amountCents: BigInt(amountCents),
-            reason: 'requested_by_customer',
-            subscriptionId: subscription.id,
-            invoiceId: invoice.id,
-          }),
-        },
-      });
-    }
+  const parts = payments
+    .map((payment, index) => ({ ...payment, amountCents: amounts[index] ?? cents(0) }))
+    .filter(({ amountCents }) => amountCents > 0);
+  for (const [index, { subject, invoiceId, amountCents }] of parts.entries()) {
+    await append(tx, {
+      ...scope,
+      type: 'command.refund',
+      aggregateId: subscription.id,
+      at,
+      object: {
+        case: 'refundRequested',
+        value: create(RefundRequestedSchema, {
+          operationId: `cancel:${subscription.id}${index === 0 ? '' : `:${index + 1}`}`,
+          subject,
+          amountCents: BigInt(amountCents),
+          reason: 'requested_by_customer',
+          subscriptionId: subscription.id,
+          invoiceId,
+        }),
+      },
+    });
   }
-}
-
-interface RefundPart {
-  readonly subject: RefundRequested['subject'];
-  readonly amountCents: Cents;
-}
-
-// A first invoice was paid with its session, perhaps by two cards; a later one by a charge for each card.
-async function partsOf(
-  tx: Tx,
-  scope: Scope,
-  invoice: Payment,
-  { amount, takenBack }: { readonly amount: Cents; readonly takenBack: TakenBack },
-): Promise<RefundPart[]> {
-  if (invoice.checkoutSessionId !== null) {
-    return [{ subject: { case: 'sessionId', value: invoice.checkoutSessionId }, amountCents: amount }];
-  }
-  const paid = await intentsOfInvoices(tx, scope, [invoice.id]);
-  const left = paid.map(({ amountCents, intentId }) => leftAfter(amountCents, intentId, takenBack));
-  const amounts = allocate(cents(Math.min(amount, sumCents(left))), left);
-  return paid.flatMap(({ intentId }, index) => {
-    const amountCents = amounts[index] ?? cents(0);
-    return amountCents === 0 ? [] : [{ subject: { case: 'paymentIntentId' as const, value: intentId }, amountCents }];
-  });
 }

@@ -1,32 +1,37 @@
 import { Failure } from '@eligo/failures';
 import type { Scope } from '@eligo/postgres';
-import { cents, centsFromInt64, sumCents } from '@eligo/values';
+import { type Cents, cents, centsFromInt64, sumCents } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { type KeptShare, sharesOfRecurring } from '../domain/kept-share.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { earlierCreditsOf, invoicesOfPeriod } from '../store/paid-invoices.ts';
 import { readTakenBack } from './read-taken-back.ts';
 
+/** What was kept of a period, and what of that its session sold. */
+interface KeptOfPeriod extends KeptShare {
+  readonly sessionsCents: Cents;
+}
+
 /**
  * What was paid for the present period of a subscription, also with credits of earlier ones, and what checkout says was refunded or disputed of it. What a session sold
- * once counts in neither. A dispute counts while it is open or lost. Throws a 422 for a period of so many invoices that not all are looked at: `tooMany` is the field that asks for it, and
- * what the caller can do.
+ * once counts in neither, nor does what one card paid of an invoice that is void: that is refunded by itself. A dispute counts while it is open or lost. Throws a 422 for a period of so many invoices
+ * that not all are looked at: `tooMany` is the field that asks for it, and what the caller can do.
  */
 export async function readKeptShare(
   context: Context,
   scope: Scope,
   subscription: Subscription,
   tooMany: { readonly loc: readonly string[]; readonly text: string },
-): Promise<KeptShare> {
+): Promise<KeptOfPeriod> {
   const { database } = context;
   const period = await invoicesOfPeriod(database, scope, subscription);
   if (period.mayBeMore) throw Failure.invalid(tooMany.loc, 'value_error', tooMany.text);
-  const own = period.paid.filter(({ checkoutSessionId }) => checkoutSessionId === null);
-  const whole = own.filter(({ isPaid }) => isPaid).map((one) => one.id);
+  const own = period.paid.filter(({ checkoutSessionId, isPaid }) => checkoutSessionId === null && isPaid);
+  const ids = own.map((one) => one.id);
   const sessionIds = period.paid.flatMap(({ checkoutSessionId }) => checkoutSessionId ?? []);
   const [takenBack, creditCents, ...ofSessions] = await Promise.all([
     readTakenBack(context, scope, own),
-    earlierCreditsOf(database, scope, whole, period),
+    earlierCreditsOf(database, scope, ids, period),
     // A subscription is sold by one session.
     ...sessionIds.map((sessionId) => shareOfSession(context, scope, sessionId)),
   ]);
@@ -38,6 +43,7 @@ export async function readKeptShare(
   return {
     paidCents: sumCents(shares.map(({ paidCents }) => paidCents)),
     takenBackCents: sumCents(shares.map(({ takenBackCents }) => takenBackCents)),
+    sessionsCents: sumCents(ofSessions.map((one) => cents(Math.max(0, one.paidCents - one.takenBackCents)))),
   };
 }
 

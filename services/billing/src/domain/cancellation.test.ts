@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import {
   type Cancellation,
   decideCancellation,
-  type LeftOfInvoice,
-  newestFirst,
+  type LeftOfPayment,
+  partsOfRefund,
   type Refundable,
 } from './cancellation.ts';
 import type { Invoice } from './invoice.ts';
@@ -50,10 +50,16 @@ const sold: SoldSubscription = {
 };
 const { subscription, invoice } = newSubscription(sold);
 /** The payment of an invoice of which this was taken back. */
-const left = ({ amountPaidCents, periodStart, periodEnd }: Invoice, takenBackCents = 0): LeftOfInvoice => ({
-  ...{ periodStart, periodEnd, leftCents: cents(Math.max(0, amountPaidCents - takenBackCents)) },
-});
-const untouched: Refundable = { payments: [left(invoice)], kept: nothingTakenBack, pending: [] };
+const left = ({ amountPaidCents, periodStart, periodEnd }: Invoice, takenBackCents = 0): LeftOfPayment => {
+  const leftCents = cents(Math.max(0, amountPaidCents - takenBackCents));
+  return { periodStart, periodEnd, leftCents, ofPeriodCents: leftCents };
+};
+const untouched: Refundable = {
+  payments: [left(invoice)],
+  items: subscription.items,
+  kept: nothingTakenBack,
+  pending: [],
+};
 const cancel = (parts: Partial<Cancellation>, at = start, refundable: Partial<Refundable> = {}) =>
   decideCancellation(
     subscription,
@@ -124,6 +130,7 @@ describe('canceling a subscription', () => {
       const refundable = {
         ...untouched,
         payments: [left(paid, takenBack)],
+        items: cancelled.items,
         kept: { paidCents: paid.amountPaidCents, takenBackCents },
       };
       const asked = { atPeriodEnd: false, refund: 'prorated', refundAmountCents: null } as const;
@@ -176,15 +183,68 @@ describe('canceling a subscription', () => {
     );
   });
 
-  it('takes a refund from the newest payment first, and never more than is left of one [D14.330]', () => {
+  it.each<[string, number, [left: number, ofPeriod: number, from: string][], number[]]>([
+    // A year on the health card, and a month later an item on the other card for the rest of it.
+    [
+      'its unused time',
+      900_00,
+      [
+        [550_00, 550_00, '2026-02-01'],
+        [1_200_00, 1_200_00, '2026-01-01'],
+      ],
+      [300_35, 599_65],
+    ],
+    [
+      'its unused time without what was sold once',
+      50,
+      [
+        [50, 50, '2026-01-01'],
+        [10_000, 50, '2026-01-01'],
+      ],
+      [25, 25],
+    ],
+    [
+      'its part of what is more, and no more than is left of it',
+      150_00,
+      [
+        [20_00, 20_00, '2026-01-01'],
+        [200_00, 200_00, '2026-01-01'],
+      ],
+      [13_64, 136_36],
+    ],
+    [
+      'nothing where nothing is left',
+      50,
+      [
+        [0, 0, '2026-01-01'],
+        [200, 200, '2026-01-01'],
+      ],
+      [0, 50],
+    ],
+    ['nothing of nothing', 0, [[0, 0, '2026-01-01']], [0]],
+  ])('gives each payment %s, to the cent [D14.3, D14.330]', (_what, amount, lefts, expected) => {
+    const payments = lefts.map(([leftCents, ofPeriodCents, from]) => ({
+      ...{ leftCents: cents(leftCents), ofPeriodCents: cents(ofPeriodCents) },
+      ...{ periodStart: new Date(from), periodEnd: new Date('2027-01-01') },
+    }));
+    const parts = partsOfRefund(cents(amount), 'prorated', payments, new Date('2026-07-02T12:00:00.000Z'));
+    expect(parts).toEqual(expected);
+    expect(parts.reduce((sum, part) => sum + part, 0)).toBe(amount);
+    for (const [index, part] of parts.entries()) expect(part).toBeLessThanOrEqual(lefts[index]?.[0] ?? 0);
+  });
+
+  it('gives each payment its part of a custom amount in proportion to what is left of it [D14.3, D14.330]', () => {
     const of = (amount: number, ...lefts: number[]) =>
-      newestFirst(
+      partsOfRefund(
         cents(amount),
-        lefts.map((leftCents) => ({ leftCents: cents(leftCents) })),
+        'custom',
+        lefts.map((leftCents) => ({ ...left(invoice), leftCents: cents(leftCents) })),
+        half,
       );
-    expect(of(1_140, 50, 1_200)).toEqual([50, 1_090]);
-    expect(of(50, 0, 50, 1_200)).toEqual([0, 50, 0]);
-    expect(of(0, 50)).toEqual([0]);
+    expect(of(500, 550, 1_200)).toEqual([157, 343]);
+    expect(of(1_250, 50, 1_200)).toEqual([50, 1_200]);
+    expect(of(50, 0, 50, 1_200)).toEqual([0, 2, 48]);
+    expect(of(0)).toEqual([]);
   });
 
   it('refuses one that has ended', () => {

@@ -1,5 +1,5 @@
 import { Failure } from '@eligo/failures';
-import { type Cents, cents, periodAround, sumCents } from '@eligo/values';
+import { allocate, type Cents, cents, periodAround, sumCents } from '@eligo/values';
 import { discountsAt, type StoredDiscount } from './discounts.ts';
 import { periodTotals } from './finalized-invoice.ts';
 import { type KeptShare, keptOf } from './kept-share.ts';
@@ -22,17 +22,21 @@ export interface DecidedCancellation {
   readonly refundCents: Cents;
 }
 
-/** What is left of the payment of an invoice after refunds and disputes, and the time that it is for. */
-export interface LeftOfInvoice {
+/** What a card paid of an invoice, or a session of both its cards: what is left after refunds and disputes, and the time that it is for. */
+export interface LeftOfPayment {
   readonly leftCents: Cents;
+  /** What of that is for the period: not what a session sold once. */
+  readonly ofPeriodCents: Cents;
   readonly periodStart: Date;
   readonly periodEnd: Date;
 }
 
 /** What a refund can come from. */
 export interface Refundable {
-  /** The paid invoices of the present period, newest first. Empty where the latest invoice is not paid. */
-  readonly payments: readonly LeftOfInvoice[];
+  /** The payments of the paid invoices of the present period, newest first. */
+  readonly payments: readonly LeftOfPayment[];
+  /** The items, without what an open invoice invoiced them at: nobody has paid that. */
+  readonly items: Subscription['items'];
   /** What the shop has kept of the payments of the present period. Only `prorated` asks for it. */
   readonly kept: KeptShare;
   /** What no invoice carries yet. */
@@ -111,13 +115,13 @@ function refundOf(subscription: Subscription, cancellation: Cancellation, refund
 // The value of the unused time: of what the items were invoiced at in this period, as far as it was paid and the shop has kept it. At most what is left of the payments.
 function unusedOf(
   subscription: Subscription,
-  { payments, kept, pending }: Refundable,
+  { payments, items, kept, pending }: Refundable,
   leftCents: Cents,
   at: Date,
 ): Cents {
   const oldest = payments.at(-1);
   if (oldest === undefined) return cents(0);
-  const { items, anchor, currentPeriodStart, currentPeriodEnd } = subscription;
+  const { anchor, currentPeriodStart, currentPeriodEnd } = subscription;
   if (at >= currentPeriodEnd) return cents(0);
   // A period that a resumed subscription goes on with began before it was resumed.
   const period =
@@ -144,16 +148,29 @@ function keptOfItems(wholeCents: Cents, { chargedCents, creditedCents }: Waiting
   return cents(ownKept + Math.min(creditedCents, mostCents));
 }
 
-function periodOf({ periodStart, periodEnd }: LeftOfInvoice) {
+function periodOf({ periodStart, periodEnd }: LeftOfPayment) {
   return { start: periodStart, end: periodEnd };
 }
 
-/** What of a refund comes from each payment, newest first: the newest ones are given back whole. */
-export function newestFirst(refundCents: Cents, payments: readonly Pick<LeftOfInvoice, 'leftCents'>[]): Cents[] {
-  let restCents: number = refundCents;
-  return payments.map(({ leftCents }) => {
-    const amountCents = cents(Math.min(restCents, leftCents));
-    restCents -= amountCents;
-    return amountCents;
-  });
+/**
+ * What of a refund comes from each payment. `prorated` is the unused time of what was paid, so each card gets its own: in proportion to the unused time of its payment, and no more than that while they
+ * have enough together. Another refund is in proportion to what is left of each.
+ */
+export function partsOfRefund(
+  refundCents: Cents,
+  refund: CancellationRefund,
+  payments: readonly LeftOfPayment[],
+  at: Date,
+): Cents[] {
+  const unused = payments.map((one) =>
+    refund === 'prorated'
+      ? unusedPart(cents(Math.min(one.ofPeriodCents, one.leftCents)), { period: periodOf(one), at })
+      : one.leftCents,
+  );
+  const unusedCents = sumCents(unused);
+  if (refundCents <= unusedCents) return allocate(refundCents, unused);
+  // A credit of an earlier period paid a part of this one, or the period was resumed.
+  const others = payments.map(({ leftCents }, index) => leftCents - (unused[index] ?? 0));
+  const rest = allocate(cents(refundCents - unusedCents), others);
+  return unused.map((amount, index) => cents(amount + (rest[index] ?? 0)));
 }

@@ -119,5 +119,5 @@ const selectEarlierCredits = scoped<{ net_cents: bigint }>(
 const selectIntents = scoped<{ invoice_id: string; payment_intent_id: string | null; amount_cents: bigint }>(
   'invoice_charges.intents',
   `select invoice_id, payment_intent_id, amount_cents from invoice_charges
-   where account_id = $1 and test_mode = $2 and invoice_id = any($3::text[]) and status = 'succeeded'`,
+   where account_id = $1 and test_mode = $2 and invoice_id = any($3::text[]) and status = 'succeeded' order by created_at, id`,
 );
