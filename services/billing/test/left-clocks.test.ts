@@ -1,11 +1,12 @@
 import { type Scope, withTx } from '@eligo/postgres';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
+import { timeOfChange } from '../src/actions/change-subscription.ts';
 import { createTestClock, removeTestClock } from '../src/actions/test-clocks.ts';
 import type { Context } from '../src/context.ts';
 import { finishClocks } from '../src/jobs/finish-clocks.ts';
 import { runDueSubscriptions } from '../src/jobs/run-due.ts';
-import { findSubscription } from '../src/store/subscriptions.ts';
+import { findSubscription, lockSubscription } from '../src/store/subscriptions.ts';
 import { findTestClock, moveTestClock } from '../src/store/test-clocks.ts';
 import { callOf, type Fixture, openFixture, paidPeriods, sell, someScope, start } from './fixture.ts';
 import { callsOn } from './subscription-calls.ts';
@@ -139,5 +140,26 @@ describe('a subscription whose test clock advances', () => {
     const testClockId = await leftBehind(scope);
     const { subscriptionId: id } = await sell(on, scope, { testClockId, items: [{ interval: 'year' }] });
     await expect(ask(scope, id)).resolves.toBeDefined();
+  });
+
+  it('is changed at the time of the clock whose status was looked at, though an advance commits meanwhile [D14.380]', async () => {
+    const scope = someScope();
+    const { id } = await createTestClock(on.context, callOf(scope), { frozenTime: start, name: null });
+    const { subscriptionId } = await sell(on, scope, { testClockId: id });
+    const at = await withTx(on.database, scope, async (tx) => {
+      const before = await lockSubscription(tx, scope, subscriptionId);
+      if (before === undefined) throw new Error('no subscription');
+      const row: typeof tx.row = async (...asked) => {
+        const found = await tx.row(...asked);
+        await on.test.admin(`update billing.test_clocks set frozen_time = $2, status = 'advancing' where id = $1`, [
+          id,
+          later,
+        ]);
+        return found;
+      };
+      return timeOfChange(on.context, Object.assign(Object.create(tx), { row }), scope, before);
+    });
+    expect(at).toEqual(start);
+    expect((await findTestClock(on.database, scope, id))?.frozenTime).toEqual(later);
   });
 });

@@ -15,10 +15,9 @@ import { findInvoice } from '../store/invoices.ts';
 import { intentsOfInvoices, invoicesOfPeriod, type PaidInvoice } from '../store/paid-invoices.ts';
 import { pendingProrations } from '../store/prorations.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
-import { timeOnClock } from '../store/test-clocks.ts';
 import { askAwaited, isAwaited } from './ask-awaited.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
-import { chargeInFlight, refuseWhileAdvancing, refuseWhileCharging } from './change-subscription.ts';
+import { chargeInFlight, refuseWhileCharging, timeOfChange } from './change-subscription.ts';
 import { endSubscription } from './end-subscription.ts';
 import { readKeptShare } from './read-kept-share.ts';
 import { readTakenBack, type TakenBack } from './read-taken-back.ts';
@@ -47,8 +46,7 @@ export async function cancelSubscription(
   return withTx(context.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, id);
     if (before === undefined) throw new Failure('subscription_not_found');
-    await refuseWhileAdvancing(tx, scope, before);
-    const at = await timeOnClock(tx, scope, context.clock, before.testClockId);
+    const at = await timeOfChange(context, tx, scope, before);
     // What was asked is of another payment or another period.
     if (asked.subscription !== undefined && asked.subscription.version !== before.version) throw chargeInFlight();
     const { payments, kept, items = before.items } = asked;

@@ -7,7 +7,7 @@ import { nextStep } from '../domain/due-step.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { findPendingCharge } from '../store/invoice-charges.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
-import { findTestClock, timeOnClock } from '../store/test-clocks.ts';
+import { findTestClock } from '../store/test-clocks.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
 import { endSubscription } from './end-subscription.ts';
 import { holdUntil } from './hold-until.ts';
@@ -31,8 +31,7 @@ export async function changeUnderLock(
   const changed = await withTx(context.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, id);
     if (before === undefined) throw new Failure('subscription_not_found');
-    await refuseWhileAdvancing(tx, scope, before);
-    const at = await timeOnClock(tx, scope, context.clock, before.testClockId);
+    const at = await timeOfChange(context, tx, scope, before);
     const after = await decide(tx, before, at);
     if (after instanceof Failure) return { refusal: after };
     if (endsTrial && isHeld(context, before)) throw chargeInFlight();
@@ -67,15 +66,22 @@ export async function refuseWhileCharging(tx: Tx, scope: Scope, { latestInvoiceI
 }
 
 /**
- * Throws `lock_timeout` while the test clock of a subscription advances and something of the subscription is due before the clock's new time: a change would happen at
- * that time, and what is due before it would come after.
+ * When a change of a subscription happens. Throws `lock_timeout` while its test clock advances and something of the subscription is due before the clock's new time: the change would happen at
+ * that time, and what is due before it would come after. The clock is read once: an advance that commits meanwhile is not there yet, neither its status nor its time.
  */
-export async function refuseWhileAdvancing(tx: Tx, scope: Scope, subscription: Subscription): Promise<void> {
+export async function timeOfChange(
+  { clock }: Pick<Context, 'clock'>,
+  tx: Tx,
+  scope: Scope,
+  subscription: Subscription,
+): Promise<Date> {
   const { testClockId } = subscription;
-  const next = testClockId === null ? undefined : nextStep(subscription);
-  if (testClockId === null || next === undefined) return;
-  const clock = await findTestClock(tx, scope, testClockId);
-  if (clock?.status === 'advancing' && next.at <= clock.frozenTime) throw chargeInFlight();
+  const testClock = testClockId === null ? undefined : await findTestClock(tx, scope, testClockId);
+  if (testClock === undefined) return clock.now();
+  const next = nextStep(subscription);
+  const isPassed = testClock.status === 'advancing' && next !== undefined && next.at <= testClock.frozenTime;
+  if (isPassed) throw chargeInFlight();
+  return testClock.frozenTime;
 }
 
 /** The refusal while a charge or renewal is in flight: the same request again after a second. */
