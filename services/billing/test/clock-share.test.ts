@@ -61,6 +61,17 @@ describe('while another account is short of time, the test clocks of an account'
     expect(await paidPeriods(on, subscriptionId)).toHaveLength(13);
   });
 
+  it('advance past nothing that is due, though they have used up their share [D14.388]', async () => {
+    const { context, share, spend } = busyProcess();
+    const clock = await newClock();
+    await sell(on, scope, { testClockId: clock, items: [{ interval: 'year' }] });
+    spend(800);
+    expect(share.mustWait(scope)).toBe(true);
+    const call = { ...callOf(scope), timeoutMs: () => 1_000 };
+    const until = new Date('2026-05-01T00:00:00.000Z');
+    expect(await advanceTestClock(context, call, clock, until)).toMatchObject({ status: 'ready', frozenTime: until });
+  });
+
   it('do one step at a time, and look at their share before the next [D14.388]', async () => {
     const { context, spend } = busyProcess();
     const clock = await newClock();

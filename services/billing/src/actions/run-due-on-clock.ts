@@ -46,9 +46,12 @@ export async function runDueOnClock(
     if (first === undefined) return 'done';
     return (await runNext(due, first.dueAt)) ? 'more' : 'stuck';
   };
+  // An advance that makes nothing due takes nothing of the share.
+  const lookWhileHeld = async (): Promise<'done' | 'held'> =>
+    (await dueOnClock(context.database, scope, clockId, until, 1)).length === 0 ? 'done' : 'held';
   const { clockShare } = context;
   while (!signal.aborted) {
-    const found = clockShare.mustWait(scope) ? 'held' : await clockShare.run(scope, look);
+    const found = clockShare.mustWait(scope) ? await lookWhileHeld() : await clockShare.run(scope, look);
     if (found === 'done') return 'done';
     if (found === 'more') {
       isAnyDone = true;
