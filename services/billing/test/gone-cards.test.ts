@@ -23,6 +23,8 @@ const { runAt, read, invoicesOf, update } = callsOn(
   () => scope,
 );
 
+const agree = () =>
+  on.test.admin('insert into billing.backup_agreements (account_id, test_mode) values ($1, true)', [scope.accountId]);
 const mixed = () => ({ backup: on.peers.card(false), items: [{}, { eligibility: 'not_eligible' }] });
 
 // How checkout says that a card is charged no more.
@@ -97,9 +99,7 @@ describe('a renewal', () => {
   });
 
   it('charges the other card for all where that is agreed and the health card is detached [D14.291]', async () => {
-    await on.test.admin('insert into billing.backup_agreements (account_id, test_mode) values ($1, true)', [
-      scope.accountId,
-    ]);
+    await agree();
     const sold = await sell(on, scope, mixed());
     on.peers.detach(sold.card);
     await runAt(may);
@@ -122,6 +122,28 @@ describe('a trial whose card is detached before it ends', () => {
     expect((await findSubscription(on.database, scope, sold.subscriptionId))?.status).toBe(status);
     expect(await invoicesOf(sold.subscriptionId)).toHaveLength(1);
   });
+
+  it.each(
+    company.flatMap(([beside, others]) =>
+      (['cancel', 'pause'] as const).flatMap((missing) => [
+        [missing, 'agreed', 'active', beside, others] as const,
+        [missing, 'not agreed', missing === 'cancel' ? 'canceled' : 'paused', beside, others] as const,
+      ]),
+    ),
+  )(
+    'with a backup card, %s, where it is %s that this pays for a health card: %s (%s) [D14.291, D14.338]',
+    async (missingPaymentMethod, agreement, status, _beside, others) => {
+      if (agreement === 'agreed') await agree();
+      const parts = { trialDays: 14, missingPaymentMethod, backup: on.peers.card(false) };
+      const sold = await sell(on, scope, parts);
+      for (let other = 0; other < others; other++) await sell(on, scope, { ...parts, backup: on.peers.card(false) });
+      on.peers.detach(sold.card);
+      await runAt('2026-04-15T00:00:00.000Z');
+      expect((await findSubscription(on.database, scope, sold.subscriptionId))?.status).toBe(status);
+      const charged = on.peers.taken.filter(({ paymentMethodId }) => paymentMethodId === sold.backup);
+      expect(charged.map(({ amountCents }) => amountCents)).toEqual(status === 'active' ? [3_000] : []);
+    },
+  );
 
   it('owes its first period where nothing was agreed [D14.338]', async () => {
     const sold = await sell(on, scope, { trialDays: 14 });

@@ -3,6 +3,7 @@ import { type SmtpServer, startSmtpServer } from '@eligo/mail/test-support';
 import type { Scope } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { changeBackupAgreement } from '../src/actions/change-backup-agreement.ts';
 import { changeNotices } from '../src/actions/change-notices.ts';
 import { advanceTestClock, createTestClock } from '../src/actions/test-clocks.ts';
 import { voidInvoice } from '../src/actions/void-invoice.ts';
@@ -159,6 +160,22 @@ describe('the mail before a trial or a year ends', () => {
       expect(read().text).not.toMatch(/4242|will then be charged/);
     },
   );
+
+  it.each([
+    [
+      'the backup card that pays, where that is agreed',
+      true,
+      '$30.00 will then be charged to your card ending in 1881.',
+    ],
+    ['no card, where that is not agreed', false, 'Without one, your subscription ends then.'],
+  ])('names %s, of a trial whose health card was detached [D14.192, D14.338]', async (_what, isAgreed, said) => {
+    await changeBackupAgreement(on.database, scope, isAgreed);
+    const { card } = await sold({ trialDays: 20, missingPaymentMethod: 'cancel', backup: on.peers.card(false) });
+    on.peers.detach(card);
+    await runAt('2026-04-14T00:00:00Z');
+    await mail();
+    expect(read().text).toContain(said);
+  });
 
   it('asks checkout once for each card [D14.192]', async () => {
     const backup = on.peers.card(false);

@@ -11,6 +11,7 @@ import {
   type PaidPeriod,
   type UpcomingPeriod,
 } from '../domain/subscription-notice.ts';
+import { isBackupAgreed } from '../store/backup-agreements.ts';
 import { loadInvoiceCharges } from '../store/invoice-charges.ts';
 import { findInvoice } from '../store/invoices.ts';
 import type { ClaimedMail } from '../store/mail-queue.ts';
@@ -110,11 +111,18 @@ async function upcomingPeriod(
 }
 
 async function namedCards(context: Context, scope: Scope, of: Subscription): Promise<NamedCards> {
-  const methods = await methodsOf(context, scope, of);
+  const [methods, isAgreed] = await Promise.all([
+    methodsOf(context, scope, of),
+    isBackupAgreed(context.database, scope),
+  ]);
   const cards = cardsOfMethods(of, methods);
   const there = [
     { card: cards?.standard, last4: methods.standard?.card?.last4 },
     { card: cards?.backup, last4: methods.backup?.card?.last4 },
   ];
-  return { cards, last4: there.flatMap(({ card, last4 }) => (card?.gone === null && last4 ? [last4] : [])) };
+  return {
+    cards,
+    isBackupAgreed: isAgreed,
+    last4: there.flatMap(({ card, last4 }) => (card?.gone === null && last4 ? [last4] : [])),
+  };
 }

@@ -4,6 +4,7 @@ import { nextStep } from '../domain/due-step.ts';
 import { beginPeriod } from '../domain/renewal.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { endOfTrialWithoutCard } from '../domain/trial-without-card.ts';
+import { isBackupAgreed } from '../store/backup-agreements.ts';
 import { pendingProrations } from '../store/prorations.ts';
 import { findRenewalSpread } from '../store/renewal-settings.ts';
 import { lockSubscription, saveSubscription } from '../store/subscriptions.ts';
@@ -27,11 +28,12 @@ export async function renewSubscription(
   at: Date,
   isAsked = false,
 ): Promise<boolean> {
-  const [isThere, eligibility, spreadMinutes, cards] = await Promise.all([
+  const [isThere, eligibility, spreadMinutes, cards, isAgreed] = await Promise.all([
     isCustomerThere(context, scope, subscription.customerId),
     eligibilityAt(context, scope, subscription, subscription.currentPeriodEnd),
     isAsked ? 0 : findRenewalSpread(context.database, scope),
     mayEndWithoutCard(subscription) ? cardsOf(context, scope, subscription) : undefined,
+    mayEndWithoutCard(subscription) && isBackupAgreed(context.database, scope),
   ]);
   await context.failpoint('renewal.resolved');
   const renewed = await withTx(context.database, scope, async (tx) => {
@@ -43,7 +45,7 @@ export async function renewSubscription(
     }
     const pending = await pendingProrations(tx, scope, before.id);
     const next = beginPeriod(before, { eligibility, pending, spreadMinutes }, at);
-    const withoutCard = endOfTrialWithoutCard(before, next.invoice, cards);
+    const withoutCard = endOfTrialWithoutCard(before, next.invoice, cards, isAgreed);
     if (withoutCard === 'cancel') {
       await endSubscription(tx, scope, before, undefined, at);
       return true;

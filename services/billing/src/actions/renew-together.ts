@@ -103,7 +103,8 @@ async function writeRenewals(
     const before = byId.get(subscription.id);
     if (before?.version !== subscription.version || withPending.has(before.id)) return [];
     const next = beginPeriod(before, { eligibility, pending: [], spreadMinutes }, at);
-    if (endOfTrialWithoutCard(before, next.invoice, cards) !== null) return [];
+    // Renewed alone, it is asked whether the backup card pays for a health card that is gone.
+    if (endOfTrialWithoutCard(before, next.invoice, cards, false) !== null) return [];
     const invoice = { ...next.invoice, pageUrl: context.pages.urlOfInvoice(scope, next.invoice.id) };
     return [{ before, cards, after: next.subscription, invoice, lines: next.lines }];
   });

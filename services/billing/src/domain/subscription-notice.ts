@@ -42,18 +42,26 @@ export type AtPeriodEnd =
 
 /** The cards of a subscription, undefined if checkout does not know one of them, and the last digits of those that are there. */
 export interface NamedCards {
+  /** Whether the other card pays what a health card refuses. */
+  readonly isBackupAgreed: boolean;
   readonly cards: Cards | undefined;
   readonly last4: readonly string[];
 }
 
 /** What happens to a subscription at the end of its period, if it is invoiced this and has these cards. */
-export function atPeriodEnd(subscription: Subscription, invoice: Invoice, { cards, last4 }: NamedCards): AtPeriodEnd {
-  const withoutCard = endOfTrialWithoutCard(subscription, invoice, cards);
+export function atPeriodEnd(
+  subscription: Subscription,
+  invoice: Invoice,
+  { cards, last4, isBackupAgreed }: NamedCards,
+): AtPeriodEnd {
+  const withoutCard = endOfTrialWithoutCard(subscription, invoice, cards, isBackupAgreed);
   if (withoutCard === 'cancel') return { kind: 'ends' };
   if (withoutCard === 'pause') return { kind: 'pauses' };
   const { totalCents } = invoice;
   if (totalCents < minimumChargeCents) return { kind: 'nothing_to_pay' };
-  return canPay(invoice, cards) ? { kind: 'charge', cents: totalCents, last4 } : { kind: 'no_card', cents: totalCents };
+  return canPay(invoice, cards, isBackupAgreed)
+    ? { kind: 'charge', cents: totalCents, last4 }
+    : { kind: 'no_card', cents: totalCents };
 }
 
 /** Whether a subscription goes on after its period. One that ends with it is not announced to go on. */
