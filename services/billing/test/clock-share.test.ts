@@ -99,6 +99,9 @@ describe('while another account is short of time, the test clocks of an account'
     const place: DuePlace = {};
     expect([await runDueSubscriptions(context, signal, place), place.isClockHeld]).toEqual([false, true]);
     expect(await runDue(context).run(signal)).toEqual({ dueInMs: 1_000 });
+    await sell(on, someScope());
+    on.at(new Date(Date.parse('2026-05-01T00:00:00.000Z') - 300));
+    expect(await runDue(context).run(signal)).toEqual({ dueInMs: 300 });
   });
 
   it('wait no longer once the process has time to spare [D14.388]', async () => {

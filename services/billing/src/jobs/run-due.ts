@@ -53,10 +53,13 @@ export function runDue(context: Context): Job {
 }
 
 async function nextInMs({ database, clock }: Context, { isClockHeld }: DuePlace): Promise<number | undefined> {
-  if (isClockHeld === true) return clockHeldMs;
   const now = clock.now();
   const at = await nextDueAt(database, now);
-  return at && at.getTime() - now.getTime();
+  const waits = [
+    ...(isClockHeld === true ? [clockHeldMs] : []),
+    ...(at === undefined ? [] : [at.getTime() - now.getTime()]),
+  ];
+  return waits.length === 0 ? undefined : Math.min(...waits);
 }
 
 /** One look at what is due, the longest due first. True when there may be more. */
