@@ -124,6 +124,24 @@ describe('paying an invoice while no card can be asked', () => {
 });
 
 describe('a card that is named or typed for an invoice', () => {
+  it('is refused at its field where it was saved at another processor account, as for a subscription [D14.106]', async () => {
+    const { subscriptionId: id, invoiceId, customerId } = await pastDue();
+    const card = on.peers.cardOf(customerId, true);
+    on.peers.leaveBehind(card);
+    const asked = on.peers.asked;
+    const refused = (loc: string[]) => ({ violations: [{ loc, type: 'payment_method_from_another_processor' }] });
+    await expect(pay(invoiceId, card)).rejects.toMatchObject(refused(['body', 'invoice', 'payment_method']));
+    for (const [field, change] of [
+      ['default_payment_method', { defaultPaymentMethodId: card }],
+      ['backup_payment_method', { backupPaymentMethodId: card }],
+    ] as const) {
+      await expect(update(id, change)).rejects.toMatchObject(refused(['body', 'subscription', field]));
+    }
+    expect([on.peers.asked, (await read(id)).subscription.status]).toEqual([asked, 'past_due']);
+    // Nothing is left to be tried during the tests after this one.
+    await voids(invoiceId);
+  });
+
   const firstRetry = new Date('2026-05-02T00:00:00.000Z');
 
   it.each(['authentication_required', 'stolen_card'] as const)(

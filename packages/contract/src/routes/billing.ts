@@ -15,6 +15,7 @@ const subscriptionParams = { id: 'subscription' } as const;
 const soldReferences = [
   'payment_method_not_found',
   'payment_method_not_off_session',
+  'payment_method_from_another_processor',
   'price_not_found',
   'coupon_not_found',
   'coupon_not_applicable',
@@ -197,7 +198,7 @@ export const invoiceRoutes = {
       'card_declined',
       'authentication_required',
     ],
-    violations: ['payment_method_not_found', 'payment_method_not_off_session'],
+    violations: ['payment_method_not_found', 'payment_method_not_off_session', 'payment_method_from_another_processor'],
   }),
   void: defineRoute({
     id: 'invoices.void',

@@ -14,7 +14,7 @@ export async function namedCustomer(context: Context, call: Call, id: string): P
 }
 
 /**
- * Checks the cards that a body names for a customer, each at its field: a 422 if one is not the customer's, or cannot be charged without its owner. A card of
+ * Checks the cards that a body names for a customer, each at its field: a 422 if one is not the customer's, was saved at another processor account, or cannot be charged without its owner. A card of
  * another customer is not found, so that identifiers cannot be probed.
  */
 export async function checkNamedCards(
@@ -29,6 +29,9 @@ export async function checkNamedCards(
       const method: PaymentMethod | null = await absentAsNull(context.checkout.getPaymentMethod({ id }, call));
       if (method === null || method.customerId !== customerId) {
         throw Failure.invalid(['body', ...loc], 'payment_method_not_found', `payment_method_not_found: ${id}`);
+      }
+      if (method.notChargeable !== undefined) {
+        throw Failure.invalid(['body', ...loc], method.notChargeable, method.notChargeable);
       }
       if (!method.offSession) {
         throw Failure.invalid(['body', ...loc], 'payment_method_not_off_session', 'payment_method_not_off_session');

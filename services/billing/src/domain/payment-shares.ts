@@ -5,7 +5,7 @@ import type { Invoice, InvoiceCharge } from './invoice.ts';
 export interface Card {
   readonly id: string;
   readonly healthCard: boolean;
-  /** The code of why it can never be charged again, as when it was detached; null for one that can. */
+  /** The code of why it cannot be charged, as when it was detached or was saved at another processor account; null for one that can. */
   readonly gone: string | null;
 }
 
@@ -24,7 +24,7 @@ export type NextCharge =
       readonly paymentMethodId: string;
       readonly amountCents: Cents;
     }
-  /** A card that has to pay a part can never be charged again: nothing is charged. */
+  /** A card that has to pay a part is gone: nothing is charged. */
   | {
       readonly kind: 'gone';
       readonly leg: InvoiceCharge['leg'];
