@@ -6,7 +6,7 @@ import { changeNotices } from '../src/actions/change-notices.ts';
 import { runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { mailNotices } from '../src/jobs/send-mails.ts';
 import { findSubscription } from '../src/store/subscriptions.ts';
-import { type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
+import { type Fixture, openFixture, sell, someScope, start, useUtc } from './fixture.ts';
 import type { CardBehavior } from './peers.ts';
 
 let on: Fixture;
@@ -70,6 +70,7 @@ describe('the mail about a card that is not charged again', () => {
     'says in live mode without any setting that a card with %s is not charged again, unless the operator turned that off [D14.327]',
     async (behavior, why) => {
       scope = { ...someScope(), testMode: false };
+      await useUtc(on, scope);
       const { invoiceId } = await failing(behavior);
       await failing('insufficient_funds');
       await charge('01');
@@ -91,6 +92,20 @@ describe('the mail about a card that is not charged again', () => {
       expect(await notices()).toEqual([]);
     },
   );
+
+  it('is not about an amount that no card can be charged, but for an account with a name [D14.327]', async () => {
+    for (const [merchantName, expected] of [
+      [null, 0],
+      ['Care', 1],
+    ] as const) {
+      scope = { ...someScope(), testMode: false };
+      if (merchantName !== null) await changeNotices(on.database, scope, { merchantName });
+      on.at(start);
+      await sell(on, scope, { items: [{ unitAmountCents: 60_000_000 }] });
+      await charge('01');
+      expect(await notices()).toHaveLength(expected);
+    }
+  });
 
   it('says that a card is not charged again where an account with a name turned off the mails that ask to confirm [D14.191, D14.327]', async () => {
     scope = { ...someScope(), testMode: false };

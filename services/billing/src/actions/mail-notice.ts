@@ -43,10 +43,10 @@ export const noticeMail: MailKind = {
     if (reason === 'authentication') {
       // Of a process of the release before: in test mode the customers of an account without a name are mailed nothing.
       if (settings === undefined && scope.testMode) return dropped('test_mode');
-      if (settings === undefined && !notice.asksToConfirm) return dropped('turned_off');
+      if (settings === undefined && !notice.isMailedByDefault) return dropped('turned_off');
       if ((await findAuthenticationNotices(database, scope)) !== 'on') return dropped('opted_out');
     } else if (settings === undefined) {
-      if (!notice.asksToConfirm) return dropped('turned_off');
+      if (!notice.isMailedByDefault) return dropped('turned_off');
       // One that asked to confirm a payment, which has failed for another reason since then, or of a card in whose place there is another one.
       if (next.kind !== 'deadline') return dropped('changed');
       if ((await findAuthenticationNotices(database, scope)) !== 'on') return dropped('opted_out');

@@ -30,7 +30,7 @@ export async function addNotice(
 /** What is known of a mail beside its queue. */
 export interface Notice {
   /** Whether it is mailed without notice settings, too. */
-  readonly asksToConfirm: boolean;
+  readonly isMailedByDefault: boolean;
   /** Whether it waited for more than two days by the wall clock, longer than all tries take, such as for a mail server to be configured. */
   readonly isLate: boolean;
   /** Whether its invoice has a mail about a later attempt. */
@@ -39,7 +39,7 @@ export interface Notice {
 
 export async function findNotice(db: Db, scope: Scope, id: string): Promise<Notice | undefined> {
   const row = await db.row(select, scope, [id]);
-  return row && { asksToConfirm: row.asks_to_confirm, isLate: row.is_late, hasLater: row.has_later };
+  return row && { isMailedByDefault: row.asks_to_confirm, isLate: row.is_late, hasLater: row.has_later };
 }
 
 const insert = scoped(
