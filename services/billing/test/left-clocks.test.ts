@@ -146,7 +146,7 @@ describe('a subscription whose test clock advances', () => {
     const scope = someScope();
     const { id } = await createTestClock(on.context, callOf(scope), { frozenTime: start, name: null });
     const { subscriptionId } = await sell(on, scope, { testClockId: id });
-    const at = await withTx(on.database, scope, async (tx) => {
+    const change = await withTx(on.database, scope, async (tx) => {
       const before = await lockSubscription(tx, scope, subscriptionId);
       if (before === undefined) throw new Error('no subscription');
       const row: typeof tx.row = async (...asked) => {
@@ -159,7 +159,7 @@ describe('a subscription whose test clock advances', () => {
       };
       return timeOfChange(on.context, Object.assign(Object.create(tx), { row }), scope, before);
     });
-    expect(at).toEqual(start);
+    expect(change).toEqual({ at: start, isPassing: false });
     expect((await findTestClock(on.database, scope, id))?.frozenTime).toEqual(later);
   });
 });

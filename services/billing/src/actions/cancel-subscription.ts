@@ -46,7 +46,8 @@ export async function cancelSubscription(
   return withTx(context.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, id);
     if (before === undefined) throw new Failure('subscription_not_found');
-    const at = await timeOfChange(context, tx, scope, before);
+    const { at, isPassing } = await timeOfChange(context, tx, scope, before);
+    if (isPassing) throw chargeInFlight();
     // What was asked is of another payment or another period.
     if (asked.subscription !== undefined && asked.subscription.version !== before.version) throw chargeInFlight();
     const { payments, kept, items = before.items } = asked;

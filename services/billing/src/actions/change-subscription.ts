@@ -31,9 +31,10 @@ export async function changeUnderLock(
   const changed = await withTx(context.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, id);
     if (before === undefined) throw new Failure('subscription_not_found');
-    const at = await timeOfChange(context, tx, scope, before);
+    const { at, isPassing } = await timeOfChange(context, tx, scope, before);
     const after = await decide(tx, before, at);
     if (after instanceof Failure) return { refusal: after };
+    if (isPassing) throw chargeInFlight();
     if (endsTrial && isHeld(context, before)) throw chargeInFlight();
     const next = nextStep(after);
     // A trial that ends as it begins lasts a millisecond.
@@ -66,22 +67,21 @@ export async function refuseWhileCharging(tx: Tx, scope: Scope, { latestInvoiceI
 }
 
 /**
- * When a change of a subscription happens. Throws `lock_timeout` while its test clock advances and something of the subscription is due before the clock's new time: the change would happen at
- * that time, and what is due before it would come after. The clock is read once: an advance that commits meanwhile is not there yet, neither its status nor its time.
+ * When a change of a subscription happens, and whether its test clock advances past something of the subscription that is due: the change would happen at the clock's new time, and
+ * what is due before it would come after, so that it is `lock_timeout`. The clock is read once: an advance that commits meanwhile is not there yet, neither its status nor its time.
  */
 export async function timeOfChange(
   { clock }: Pick<Context, 'clock'>,
   tx: Tx,
   scope: Scope,
   subscription: Subscription,
-): Promise<Date> {
+): Promise<{ readonly at: Date; readonly isPassing: boolean }> {
   const { testClockId } = subscription;
   const testClock = testClockId === null ? undefined : await findTestClock(tx, scope, testClockId);
-  if (testClock === undefined) return clock.now();
+  if (testClock === undefined) return { at: clock.now(), isPassing: false };
+  const { status, frozenTime } = testClock;
   const next = nextStep(subscription);
-  const isPassed = testClock.status === 'advancing' && next !== undefined && next.at <= testClock.frozenTime;
-  if (isPassed) throw chargeInFlight();
-  return testClock.frozenTime;
+  return { at: frozenTime, isPassing: status === 'advancing' && next !== undefined && next.at <= frozenTime };
 }
 
 /** The refusal while a charge or renewal is in flight: the same request again after a second. */
