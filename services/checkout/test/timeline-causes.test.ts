@@ -96,7 +96,7 @@ describe('the timeline of a session tells', () => {
     const failures = (await timelineOf(session)).filter(({ type }) => type === 'setup.failed');
     expect(failures.map(({ recordId }) => recordId)).toEqual(failures.map(() => setupIntentId));
     const codes = failures.map(({ code, declineCode }) => declineCode ?? code).toSorted();
-    expect(codes).toEqual(['authentication_failed', 'authentication_required', 'insufficient_funds']);
+    expect(codes).toEqual(['authentication_required', 'insufficient_funds', 'setup_intent_authentication_failure']);
   });
 
   it.each([
