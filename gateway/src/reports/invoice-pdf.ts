@@ -16,7 +16,7 @@ export async function invoicePdf(document: InvoiceDocument): Promise<Buffer> {
   pages.heading('Items');
   // Two hundred lines and more, and a hundred refunds of each card: other requests have their turn after each row.
   for (const { name, notes, cents } of items) {
-    pages.row([name.replace(' × ', ' x '), ...notes].join('\n'), dollars(cents));
+    pages.row([name.replace(' × ', ' x '), ...notes], dollars(cents));
     await turn();
   }
   for (const [heading, rows] of [

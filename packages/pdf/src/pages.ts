@@ -5,8 +5,10 @@ export interface PdfPages {
   title(text: string): void;
   heading(text: string): void;
   text(text: string): void;
-  /** A text at the left, and a value at the right, such as an amount. Both stay on one page. */
-  row(name: string, value: string): void;
+  /** A text that keeps its line breaks and is not cut at 500 characters, but at 10,000. */
+  longText(text: string): void;
+  /** A text at the left, perhaps of several lines, and a value at the right, such as an amount. Both stay on one page. */
+  row(name: string | readonly string[], value: string): void;
   /** Leaves a little room. */
   gap(): void;
   end(): Promise<Buffer>;
@@ -16,12 +18,16 @@ export interface PdfPages {
  * Opens a document in US letter format, in the fonts that every reader has. They hold the characters of Western European languages. A text with others is in DejaVu
  * Sans, of which the characters used are embedded: those of Latin, Greek, Cyrillic, Armenian and Georgian scripts. Any other character is written as a question mark, and
  * the document says so at its end. The same content gives the same bytes.
+ *
+ * A title, a heading, a text and each line of a row is one line of words: line breaks in it are spaces, and what is longer than 500 characters ends in an ellipsis.
  */
 export async function openPdf({ title, createdAt }: { title: string; createdAt: Date }): Promise<PdfPages> {
   // Loaded with the first document: most processes write none.
   const [{ default: PDFDocument }, { create }] = await Promise.all([import('pdfkit'), import('fontkit')]);
   const document = new PDFDocument({
     ...{ size: 'LETTER', margin, compress: true },
+    // It keeps the layout of each rest of a word that it has measured.
+    fontLayoutCache: false,
     info: { Title: title, CreationDate: createdAt },
   });
   const chunks: Buffer[] = [];
@@ -36,7 +42,7 @@ export async function openPdf({ title, createdAt }: { title: string; createdAt: 
 
   /** Chooses the font of a text, and answers the text as this font shows it. */
   function inFont(weight: Weight, text: string): string {
-    const composed = text.normalize('NFC');
+    const composed = text.normalize('NFC').replaceAll(longRun, '$&\n');
     if (!beyondStandard.test(composed)) {
       document.font(standard[weight]);
       return composed;
@@ -55,22 +61,37 @@ export async function openPdf({ title, createdAt }: { title: string; createdAt: 
 
   const pages: PdfPages = {
     title(text) {
-      document.fontSize(18).text(inFont('bold', text)).moveDown(0.5);
+      document
+        .fontSize(18)
+        .text(inFont('bold', inShort(text)))
+        .moveDown(0.5);
       document.font(standard.regular).fontSize(bodySize);
     },
     heading(text) {
-      document.moveDown(0.8).fontSize(12).text(inFont('bold', text), margin).moveDown(0.3);
+      document
+        .moveDown(0.8)
+        .fontSize(12)
+        .text(inFont('bold', inShort(text)), margin)
+        .moveDown(0.3);
       document.font(standard.regular).fontSize(bodySize);
     },
     text(text) {
-      document.text(inFont('regular', text), margin, document.y, { width });
+      pages.longText(inShort(text));
     },
-    row(name, value) {
+    longText(text) {
+      document.text(inFont('regular', cut(text, mostOfLongText)), margin, document.y, { width });
+    },
+    row(names, amount) {
+      const [value, ...lines] = [amount, ...(typeof names === 'string' ? [names] : names)].map(inShort);
+      const name = lines.join('\n');
       const left = { width: width - valueWidth - 5 };
       const height = document.heightOfString(inFont('regular', name), left);
       if (document.y > margin && document.y + height > document.page.height - margin) document.addPage();
       const top = document.y;
-      document.text(inFont('regular', value), margin + width - valueWidth, top, { width: valueWidth, align: 'right' });
+      document.text(inFont('regular', value ?? ''), margin + width - valueWidth, top, {
+        width: valueWidth,
+        align: 'right',
+      });
       document.text(inFont('regular', name), margin, top, left);
       document.y += 3;
     },
@@ -94,6 +115,22 @@ const standard = { regular: 'Helvetica', bold: 'Helvetica-Bold' } as const;
 const margin = 54;
 const bodySize = 10;
 const valueWidth = 95;
+const mostCharacters = 500;
+const mostOfLongText = 10_000;
+
+// Breaking a word that is longer than its line, pdfkit measures all that is left of it for each line.
+const longRun = /\S{60}(?=\S)/gu;
+const lineBreaks = /[\t\n\v\f\r\x85\u2028\u2029]+/g;
+
+function inShort(text: string): string {
+  return cut(text, mostCharacters).replaceAll(lineBreaks, ' ');
+}
+
+function cut(text: string, most: number): string {
+  // Each character has one or two units.
+  const characters = [...text.slice(0, 2 * most + 2)];
+  return characters.length <= most ? text : `${characters.slice(0, most - 1).join('')}…`;
+}
 
 // The standard fonts are encoded as Windows-1252.
 const beyondStandard = /[^\n\x20-\x7e\xa0-\xff€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]/u;

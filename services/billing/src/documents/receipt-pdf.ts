@@ -31,7 +31,7 @@ export async function receiptPdf(receiptId: string, content: ReceiptContent): Pr
   for (const item of items) {
     const cards = paidWithInWords(item, payments);
     const paid = cards === undefined ? 'Paid in another way' : `Paid with ${cards}`;
-    pages.row(`${itemInWords(item, 'x')}\n${whyEligible(item)}. ${paid}.`, dollars(item.totalCents));
+    pages.row([itemInWords(item, 'x'), `${whyEligible(item)}. ${paid}.`], dollars(item.totalCents));
   }
   pages.heading('Amounts');
   pages.row('Items', dollars(amounts.subtotalCents));

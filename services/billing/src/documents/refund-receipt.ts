@@ -50,7 +50,7 @@ export async function refundReceiptPdf(receiptId: string, content: RefundReceipt
   if (content.refundedItems.length > 0) pages.heading('Refunded');
   for (const item of content.refundedItems) {
     const [eligibility, card] = itemInWords(item, content);
-    pages.row(`${item.description}\n${eligibility}. Returned to ${card}.`, dollars(item.amountCents));
+    pages.row([item.description, `${eligibility}. Returned to ${card}.`], dollars(item.amountCents));
   }
   pages.heading('Returned to');
   for (const card of content.refundedCards) pages.row(paidByInWords(card), dollars(card.amountCents));
