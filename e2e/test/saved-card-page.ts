@@ -110,6 +110,12 @@ export function savedCardPageTests(stack: () => Stack): void {
       const tab = await openCheckoutTab(stack().browser, url, phone);
       await tab.type('health', numbers.hsa);
       await tab.inspect('trial-phone');
+      await tab.type('health', numbers.insufficient);
+      await tab.pay();
+      await tab.says('The card was not saved');
+      await tab.says('declined the card because it does not have enough money. Use another card.');
+      expect(await tab.page.getByText('No card was charged').count()).toBe(0);
+      await tab.type('health', numbers.hsa);
       await tab.pay();
       await tab.says('Your free trial has begun');
       expect(await stack().stateOf(id)).toMatchObject({ status: 'complete', amount_received: 0 });

@@ -12,7 +12,7 @@ import { isInvoicePage } from './page-api.ts';
 import { PayForm } from './pay-form.tsx';
 import { PromoCode } from './promo-code.tsx';
 import { Refused, refusalOf } from './refused.tsx';
-import { strings as allStrings, type Language, preferredLanguage, type Strings } from './strings.ts';
+import { strings as allStrings, type Language, preferredLanguage, stringsOf } from './strings.ts';
 import { showShopColors } from './theme.ts';
 import { useCheckout } from './use-checkout.ts';
 
@@ -22,7 +22,7 @@ const longAfterMs = 4_000;
 export function App() {
   const [language, setLanguage] = useState<Language>(preferredLanguage);
   const checkout = useCheckout();
-  const strings = stringsOf(language, checkout.view?.mode === 'setup');
+  const strings = stringsOf(language, checkout.view, isInvoicePage);
   const { view, phase, refusal } = checkout;
   const isLong = useAfter(phase === 'idle' ? undefined : longAfterMs);
   const working = isLong ? strings.stillWorking : strings.working;
@@ -115,13 +115,6 @@ export function App() {
       </main>
     </>
   );
-}
-
-// The page of an invoice, and one that saves a card, say some things in other words.
-function stringsOf(language: Language, savesCard: boolean): Strings {
-  const strings = allStrings[language];
-  if (savesCard) return { ...strings, ...strings.ofSetUp, failed: { ...strings.failed, ...strings.failedOfSetUp } };
-  return isInvoicePage ? { ...strings, ...strings.ofInvoice } : strings;
 }
 
 function Header(given: { view: PageView | undefined; language: Language; onLanguage: (language: Language) => void }) {

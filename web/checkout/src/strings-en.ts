@@ -211,7 +211,6 @@ export const english = {
   ofSetUp: {
     working: 'Saving your card. Do not close this page.',
     stillWorking: 'Saving your card is taking longer than usual. This page shows the outcome as soon as it is known.',
-    failedTitle: 'The card was not saved',
     cancel: 'Leave without saving a card',
     cancelQuestion: 'Leave without saving a card?',
     cancelYes: 'Yes, leave',
@@ -219,9 +218,13 @@ export const english = {
     canceledTitle: 'No card can be saved here anymore',
     canceled: 'You left without saving a card.',
   },
+  // Where nothing is due now.
+  ofSavedCard: { failedTitle: 'The card was not saved', notCharged: '' },
   failedOfSetUp: {
+    insufficient_funds: 'The bank declined the card because it does not have enough money. Use another card.',
     authentication_failed: 'The bank could not confirm that this card is yours. Try again, or use another card.',
-    authentication_required: 'The bank asks to confirm this card. Save it again and confirm it, or use another card.',
+    authentication_required: 'The bank asks to confirm this card. Enter it again and confirm it, or use another card.',
+    timed_out: 'Saving the card took too long. Try again.',
   } as Readonly<Record<string, string>>,
   cancel: 'Cancel this order',
   cancelQuestion: 'Cancel this order? Nothing is charged.',

@@ -226,7 +226,6 @@ export const spanish: Strings = {
   ofSetUp: {
     working: 'Guardando tu tarjeta. No cierres esta página.',
     stillWorking: 'Guardar tu tarjeta tarda más de lo normal. Esta página muestra el resultado en cuanto se sepa.',
-    failedTitle: 'La tarjeta no se guardó',
     cancel: 'Salir sin guardar una tarjeta',
     cancelQuestion: '¿Salir sin guardar una tarjeta?',
     cancelYes: 'Sí, salir',
@@ -234,11 +233,14 @@ export const spanish: Strings = {
     canceledTitle: 'Ya no se puede guardar una tarjeta aquí',
     canceled: 'Saliste sin guardar una tarjeta.',
   },
+  ofSavedCard: { failedTitle: 'La tarjeta no se guardó', notCharged: '' },
   failedOfSetUp: {
+    insufficient_funds: 'El banco rechazó la tarjeta porque no tiene fondos suficientes. Usa otra tarjeta.',
     authentication_failed:
       'El banco no pudo confirmar que esta tarjeta es tuya. Inténtalo de nuevo o usa otra tarjeta.',
     authentication_required:
-      'El banco pide confirmar esta tarjeta. Vuelve a guardarla y confírmalo, o usa otra tarjeta.',
+      'El banco pide confirmar esta tarjeta. Vuelve a escribirla y confírmalo, o usa otra tarjeta.',
+    timed_out: 'Guardar la tarjeta tardó demasiado. Inténtalo de nuevo.',
   },
   cancel: 'Cancelar este pedido',
   cancelQuestion: '¿Cancelar este pedido? No se cobra nada.',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { declineText } from '../src/decline-text.ts';
-import { strings } from '../src/strings.ts';
+import { strings, stringsOf } from '../src/strings.ts';
 
 // Stripe's codes of declines that a shopper can do something about (docs.stripe.com/declines/codes and docs.stripe.com/error-codes).
 const correctable = [
@@ -29,6 +29,23 @@ describe.each(Object.entries(strings))('the text of a decline, in %s [D14.374]',
     expect(declineText(failed, [null, 'toString'])).toBeUndefined();
     expect(declineText(problems, ['other_payment_method_required'])).toBe(problems.other_payment_method_required);
   });
+});
+
+it.each(['en', 'es'] as const)('says in %s of a card that is only saved nothing of a payment [D14.374]', (language) => {
+  const paying = stringsOf(language, { mode: 'payment', due_now: 100 }, false);
+  expect(paying).toBe(strings[language]);
+  const saving = [{ mode: 'setup', due_now: 0 } as const, { mode: 'subscription', due_now: 0 } as const];
+  for (const { failed, failedTitle, notCharged } of saving.map((view) => stringsOf(language, view, false))) {
+    for (const code of ['insufficient_funds', 'setup_intent_authentication_failure', 'authentication_required']) {
+      const text = declineText(failed, [code]);
+      expect(text).not.toBe(declineText(paying.failed, [code]));
+      expect(text).toMatch(/card|tarjeta/);
+      expect(text).not.toMatch(/part|pay|pago/);
+    }
+    expect(failed.timed_out).not.toBe(paying.failed.timed_out);
+    expect(failedTitle).toBe({ en: 'The card was not saved', es: 'La tarjeta no se guardó' }[language]);
+    expect(notCharged).toBe('');
+  }
 });
 
 it('has each text of a refusal and of a decline in both languages', () => {

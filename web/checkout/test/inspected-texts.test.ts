@@ -6,14 +6,13 @@ import { english } from '../src/strings-en.ts';
 /** What a screen reader reads in each inspected state of the page. */
 const readings = join(import.meta.dirname, '../../../e2e/test/read-aloud');
 /** Texts by code. Each is shown in the place of the others, so that one of a table stands for all. */
-const tables = new Set(['promoProblems', 'classes', 'failed', 'refusals', 'problems']);
+const tables = new Set(['promoProblems', 'classes', 'failed', 'failedOfSetUp', 'refusals', 'problems']);
 /** What no state is inspected with. Those of an invoice and of a set-up are other words in a place that is inspected. */
 const notInspected = [
   ...['loading', 'pricing', 'cardRefused', 'cardNotSent', 'bankFailed', 'bankAgain', 'letterNotSent'],
   ...['keepsCardForReview', 'ofInvoice.loading', 'ofInvoice.healthCanPayAll', 'ofInvoice.healthCanPayNothing'],
   ...['ofInvoice.otherCardNeeded', 'ofSetUp.working', 'ofSetUp.stillWorking', 'ofSetUp.cancelQuestion'],
   ...['ofSetUp.cancelYes', 'ofSetUp.cancelNo', 'ofSetUp.canceledTitle', 'ofSetUp.canceled'],
-  'failedOfSetUp.authentication_required',
 ];
 
 // Stands for what a text is about.
