@@ -8,9 +8,11 @@ import { decideByReviewer, openReview } from '../src/actions/review-letter.ts';
 import { answersPlace, submitLetterAnswers } from '../src/actions/submit-letter-answers.ts';
 import type { Context } from '../src/context.ts';
 import type { Letter } from '../src/domain/letter.ts';
+import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import { letterMessage, letterWithReviewer } from '../src/messages/letter.ts';
 import { readReviewQueue } from '../src/store/review-queue.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
+import { line } from './fixture.ts';
 import { type LettersFixture, letterLine, lettersFixture } from './letters-fixture.ts';
 
 let fixture: ChargingFixture;
@@ -97,6 +99,37 @@ describe('a reviewer', () => {
       hsa.customerId,
     ]);
     expect((await open(await letters.onlyLetter(named))).shopperName).toBe('Ann Lee');
+  });
+
+  it('reads the name on the health card that holds, not on the other one or on one of an earlier try [D14.379]', async () => {
+    const [earlier, declined, hsa, credit] = [
+      await fixture.card('hsa'),
+      await fixture.card('declined'),
+      await fixture.card('hsa'),
+      await fixture.card('credit'),
+    ];
+    const session = await fixture.session({ lines: [letterLine(3_000), line({ unitAmount: 2_000 })] });
+    expect((await letters.pay(session, [earlier, declined])).status).toBe('open');
+    await letters.pay(session, [hsa, credit]);
+    const letter = await letters.onlyLetter(session);
+    const nameAll = async (cards: readonly PaymentMethod[]) => {
+      for (const card of cards) {
+        await fixture.test.admin(
+          `update checkout.payment_methods set billing_details = jsonb_build_object('name', $2::text) where id = $1`,
+          [card.id, card === hsa ? 'Ann Lee' : 'Bob Ray'],
+        );
+      }
+    };
+    // The rows are stored in each order.
+    for (const order of [
+      [earlier, credit, hsa],
+      [hsa, credit, earlier],
+    ]) {
+      await nameAll(order);
+      expect((await open(letter)).shopperName).toBe('Ann Lee');
+    }
+    await fixture.test.admin(`update checkout.payment_methods set billing_details = '{}' where id = $1`, [hsa.id]);
+    expect((await open(letter)).shopperName).toBe('Bob Ray');
   });
 
   it('has a credential that is stored as its hash, and is shown once', async () => {

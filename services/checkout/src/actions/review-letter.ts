@@ -13,7 +13,7 @@ import { findReviewer } from '../store/reviewers.ts';
 import { loadSessionLines } from '../store/session-lines.ts';
 import { loadSession } from '../store/sessions.ts';
 import { decideLetter } from './decide-letter.ts';
-import { shopperOf } from './receipt-command.ts';
+import { inOrder, shopperOf } from './receipt-command.ts';
 import { answersPlace } from './submit-letter-answers.ts';
 
 /** What a reviewer is shown of a letter. */
@@ -73,17 +73,19 @@ export async function decideByReviewer(
   return { scope, letter: await decideLetter(context, scope, letterId, verdict, reviewer) };
 }
 
-// As receipts name the shopper.
+// As receipts name the shopper: by the cards that hold or paid, and not by those of earlier tries. A letter is for whom the health card is, so it goes first.
 async function nameOfShopper(tx: Tx, scope: Scope, sessionId: string): Promise<string | undefined> {
   const session = await loadSession(tx, scope, sessionId);
   if (session === undefined) return undefined;
-  const intents = await findIntents(tx, scope, session.paymentIntentIds);
+  const all = await findIntents(tx, scope, session.paymentIntentIds);
+  const paying = all.filter(({ status }) => status === 'requires_capture' || status === 'succeeded');
+  const intents = paying.toSorted((one, other) => Number(other.leg === 'health') - Number(one.leg === 'health'));
   const methods = await findPaymentMethods(
     tx,
     scope,
     intents.flatMap(({ paymentMethodId }) => paymentMethodId ?? []),
   );
-  return (await shopperOf(tx, scope, session, methods)).shopperName;
+  return (await shopperOf(tx, scope, session, inOrder(intents, methods))).shopperName;
 }
 
 async function reviewerOf(database: Context['database'], credential: string): Promise<Reviewer> {
