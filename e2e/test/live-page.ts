@@ -25,6 +25,22 @@ const scriptThatRefuses = `globalThis.Stripe = () => ({
   },
 })`;
 
+/** Runs in the page: Stripe.js loads, and makes no confirmation token. */
+function refuseTokens(how: string): void {
+  const world = globalThis as unknown as { Stripe?: (...given: unknown[]) => object };
+  let made: typeof world.Stripe;
+  const createConfirmationToken = () => {
+    if (how === 'throws') throw new Error('elements is not of this Stripe');
+    return Promise.resolve({ error: { type: how } });
+  };
+  Object.defineProperty(world, 'Stripe', {
+    get: () => made && ((...given: unknown[]) => ({ ...made?.(...given), createConfirmationToken })),
+    set: (stripe: typeof made) => {
+      made = stripe;
+    },
+  });
+}
+
 /** The checkout page in live mode, with Stripe's card fields; Stripe.js is replaced at the network, and the processor is the sandbox. */
 export function livePageTests(stack: () => { eligo: Constellation; browser: Browser; shopUrl: string }): void {
   let shop: Shop;
@@ -220,6 +236,29 @@ export function livePageTests(stack: () => { eligo: Constellation; browser: Brow
       },
     );
 
+    it.each([
+      ['throws', 'Cards cannot be taken here just now. Contact the shop.'],
+      ['authentication_error', 'Cards cannot be taken here just now. Contact the shop.'],
+      ['invalid_request_error', 'Cards cannot be taken here just now. Contact the shop.'],
+      ['card_error', 'This card cannot be used here. Use another card.'],
+      ['api_connection_error', 'Check your connection and try again.'],
+    ])(
+      'says what Stripe.js answers in place of a confirmation token, and takes the next try: %s [D14.372]',
+      async (how, said) => {
+        const { url } = await newSession({ line_items: [{ price: shop.eligiblePriceId, quantity: 1 }] });
+        const tab = await openCheckoutTab(stack().browser, url, phone, async (context) => {
+          await context.addInitScript(refuseTokens, how);
+          await answerForStripe(context, stack().eligo);
+        });
+        await type(tab, 'health', numbers.hsa);
+        await tab.pay();
+        await tab.says(said);
+        await tab.page.locator('button.pay[aria-disabled=false]').waitFor();
+        if (how === 'throws') await expect(tab.close()).rejects.toThrow('elements is not of this Stripe');
+        else await tab.close();
+      },
+    );
+
     it('loads the release of Stripe.js that the tests and the processor know [D14.372]', () => {
       expect(stripeRelease).toBe(knownRelease);
       expect(stripeRelease).toBe(Stripe.MAJOR_API_VERSION);
@@ -244,6 +283,9 @@ export function livePageTests(stack: () => { eligo: Constellation; browser: Brow
         'not an accepted',
       );
       expect(await tryOut(elements("allowedPaymentMethodTypes: ['card']"))).toBe('taken');
+      expect(
+        await tryOut(`return Stripe('${key}', {}).createConfirmationToken({ elements: ${elements('')} })`),
+      ).toContain('elements.submit() must be called before');
       await tab.close();
     });
 

@@ -111,6 +111,7 @@ function script(refuse: Refuse): void {
         element.src = `${origin}/elements-inner.html`;
         const handlers: Record<string, Handler> = {};
         let isEmpty = true;
+        let isSubmitted = false;
         let answered: (answer: FrameAnswer) => void = () => undefined;
         world.addEventListener('message', ({ origin: from, source, data }) => {
           if (from !== origin || source !== element.contentWindow) return;
@@ -118,6 +119,7 @@ function script(refuse: Refuse): void {
           else if (data.empty === undefined) answered(data);
           else {
             isEmpty = data.empty;
+            isSubmitted = false;
             note('change', isEmpty);
             handlers.change?.({ empty: isEmpty });
           }
@@ -141,9 +143,13 @@ function script(refuse: Refuse): void {
             refuse('update', change);
             note('update', change);
           },
-          submit: async () => (isEmpty ? { error: { type: 'validation_error' } } : {}),
+          submit: async () => {
+            isSubmitted = true;
+            return isEmpty ? { error: { type: 'validation_error' } } : {};
+          },
           tokenize: () =>
             new Promise<FrameAnswer>((resolve) => {
+              if (!isSubmitted) throw new Error('elements.submit() must be called before createConfirmationToken()');
               answered = resolve;
               const usage = settings.setupFutureUsage;
               element.contentWindow.postMessage({ account: options.stripeAccount, usage }, origin);

@@ -8,8 +8,8 @@ import type { Language, Strings } from './strings.ts';
 /** The card fields of one card, as the form drives them. */
 export interface CardFields {
   isEmpty(): boolean;
-  /** The processor's identifier of what stands in the fields, made once for each card typed. */
-  tokenize(): Promise<{ readonly id: string } | { readonly refused: Refusal }>;
+  /** The processor's identifier of what stands in the fields, made once for each card typed. It never rejects; another try does not mend what is `broken`. */
+  tokenize(): Promise<{ readonly id: string } | { readonly refused: Refusal | 'broken' }>;
   setBusy(busy: boolean): void;
 }
 

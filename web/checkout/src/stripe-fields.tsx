@@ -13,6 +13,8 @@ import { FieldsNote, type FieldsState, useFieldsState } from './fields-state.tsx
 import type { Language, Strings } from './strings.ts';
 import { loadStripe, StripeNotLoaded } from './stripe-js.ts';
 
+type Refused = Refusal | 'broken';
+
 /**
  * Stripe's Payment Element for one card. What is typed stays with Stripe, and the page gets the identifier of a confirmation token, with which the server
  * confirms. There is no intent yet: the element only knows the amount.
@@ -31,7 +33,7 @@ export function StripeCard(given: {
   const place = useRef<HTMLDivElement>(null);
   const elements = useRef<StripeElements | undefined>(undefined);
   const [state, setState] = useFieldsState(given.onState);
-  const [refused, setRefused] = useState<Refusal | undefined>(undefined);
+  const [refused, setRefused] = useState<Refused | undefined>(undefined);
   const { publishable_key: key, account, keeps_card: keepsCard, on_session_only: isOnSessionOnly } = fields;
   const setsUp = amountCents === 0;
 
@@ -89,9 +91,9 @@ export function StripeCard(given: {
     <div>
       <FieldsNote {...{ state, strings }} />
       <div ref={place} />
-      {(refused === 'declined' || refused === 'unreachable') && (
+      {refused !== undefined && refused !== 'incomplete' && (
         <p class="fault" role="alert">
-          {refused === 'declined' ? strings.cardRefused : strings.cardNotSent}
+          {{ declined: strings.cardRefused, unreachable: strings.cardNotSent, broken: strings.fieldsBroken }[refused]}
         </p>
       )}
     </div>
@@ -125,7 +127,7 @@ function cardFieldsOf(
   stripe: Stripe,
   elements: StripeElements,
   element: StripePaymentElement,
-  onRefused: (reason: Refusal | undefined) => void,
+  onRefused: (reason: Refused | undefined) => void,
 ): CardFields {
   let empty = true;
   let made: string | undefined;
@@ -134,8 +136,7 @@ function cardFieldsOf(
     made = undefined;
     onRefused(undefined);
   });
-  const refuse = (error: StripeError | undefined) => {
-    const refused = reasonOf(error);
+  const refuse = (refused: Refused) => {
     onRefused(refused);
     return { refused };
   };
@@ -145,15 +146,20 @@ function cardFieldsOf(
     async tokenize() {
       if (made !== undefined) return { id: made };
       onRefused(undefined);
-      // Shows what is missing in the fields.
-      const { error } = await elements.submit();
-      if (error !== undefined) return refuse(error);
-      // Where a bank's page leads back to.
-      const params = { return_url: location.href };
-      const answer = await stripe.createConfirmationToken({ elements, params });
-      if (answer.confirmationToken === undefined) return refuse(answer.error);
-      made = answer.confirmationToken.id;
-      return { id: made };
+      try {
+        // Shows what is missing in the fields.
+        const { error } = await elements.submit();
+        if (error !== undefined) return refuse(reasonOf(error));
+        // Where a bank's page leads back to.
+        const params = { return_url: location.href };
+        const answer = await stripe.createConfirmationToken({ elements, params });
+        if (answer.confirmationToken === undefined) return refuse(reasonOf(answer.error));
+        made = answer.confirmationToken.id;
+        return { id: made };
+      } catch (error) {
+        reportError(error);
+        return refuse('broken');
+      }
     },
   };
 }
@@ -163,7 +169,8 @@ function isRefusal({ type }: StripeError): boolean {
   return type === 'invalid_request_error' || type === 'authentication_error';
 }
 
-function reasonOf(error: StripeError | undefined): Refusal {
-  if (error?.type === 'validation_error') return 'incomplete';
-  return error?.type === 'card_error' ? 'declined' : 'unreachable';
+function reasonOf(error: StripeError): Refused {
+  if (isRefusal(error)) return 'broken';
+  if (error.type === 'validation_error') return 'incomplete';
+  return error.type === 'card_error' ? 'declined' : 'unreachable';
 }
