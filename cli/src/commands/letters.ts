@@ -120,7 +120,7 @@ export const letterCommands: readonly Command[] = [
 
 // What follows a line break of the shopper's is marked as a part of the same answer.
 function answerLines(name: string, value: string): string[] {
-  const [first = '', ...others] = value.split(/\r?\n/);
+  const [first = '', ...others] = value.split(/\r\n|[\n\v\f\r\x85\u2028\u2029]/);
   return [`${name}  ${first}`, ...others.map((line) => `    | ${line}`)];
 }
 

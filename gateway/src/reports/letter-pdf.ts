@@ -8,7 +8,7 @@ export interface LetterContent {
   /** Null where neither the shop nor a card has a name. */
   readonly patient: string | null;
   readonly products: readonly string[];
-  /** What the shopper answered, by the question. */
+  /** What the shopper answered, by the question; none where they are erased, or the letter was approved without them. */
   readonly answers: readonly (readonly [question: string, answer: string])[];
   readonly reviewer: { readonly name: string; readonly license: string; readonly state: string };
   readonly approvedAt: Date;
@@ -32,9 +32,14 @@ export async function letterPdf(content: LetterContent): Promise<Buffer> {
   pages.text(`Merchant: ${merchantName}`);
   pages.text(`Letter: ${letterId}`);
   pages.heading('As the patient stated');
-  for (const [question, answer] of answers) pages.text(`${named(question)}: ${answer}`);
+  for (const [question, answer] of answers) {
+    pages.text(`${named(question)}:`);
+    pages.quote(answer);
+  }
+  const hasAnswers = answers.length > 0;
+  if (!hasAnswers) pages.text('No answers of the patient are kept.');
   pages.heading('Approved');
-  pages.text('The reviewer approved the product for the medical need that is stated above.');
+  pages.text(`The reviewer approved the product${hasAnswers ? ' for the medical need that is stated above' : ''}.`);
   pages.gap();
   pages.text(`Reviewer: ${reviewer.name}`);
   pages.text(`License: ${reviewer.license} (${reviewer.state})`);

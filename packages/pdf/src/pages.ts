@@ -5,8 +5,8 @@ export interface PdfPages {
   title(text: string): void;
   heading(text: string): void;
   text(text: string): void;
-  /** A text that keeps its line breaks and is not cut at 500 characters, but at 10,000. */
-  longText(text: string): void;
+  /** What somebody wrote, up to 10,000 characters. It is indented and each of its lines is marked, so that none of them looks like a text of the document. */
+  quote(text: string): void;
   /** A text at the left, perhaps of several lines, and a value at the right, such as an amount. Both stay on one page. */
   row(name: string | readonly string[], value: string): void;
   /** Leaves a little room. */
@@ -76,10 +76,12 @@ export async function openPdf({ title, createdAt }: { title: string; createdAt: 
       document.font(standard.regular).fontSize(bodySize);
     },
     text(text) {
-      pages.longText(inShort(text));
+      document.text(inFont('regular', inShort(text)), margin, document.y, { width });
     },
-    longText(text) {
-      document.text(inFont('regular', cut(text, mostOfLongText)), margin, document.y, { width });
+    quote(text) {
+      for (const line of cut(text, mostOfQuote).split(lineBreak)) {
+        document.text(inFont('regular', `| ${line}`), margin + indent, document.y, { width: width - indent });
+      }
     },
     row(names, amount) {
       const [value, ...lines] = [amount, ...(typeof names === 'string' ? [names] : names)].map(inShort);
@@ -115,11 +117,13 @@ const standard = { regular: 'Helvetica', bold: 'Helvetica-Bold' } as const;
 const margin = 54;
 const bodySize = 10;
 const valueWidth = 95;
+const indent = 18;
 const mostCharacters = 500;
-const mostOfLongText = 10_000;
+const mostOfQuote = 10_000;
 
 // Breaking a word that is longer than its line, pdfkit measures all that is left of it for each line.
 const longRun = /\S{60}(?=\S)/gu;
+const lineBreak = /\r\n|[\n\v\f\r\x85\u2028\u2029]/;
 const lineBreaks = /[\t\n\v\f\r\x85\u2028\u2029]+/g;
 
 function inShort(text: string): string {

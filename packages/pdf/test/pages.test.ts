@@ -76,17 +76,17 @@ test.each(['Ж', 'x', '王', '\n', 'Ж\n', '-', '😀', '𠀀'])(
   20_000,
 );
 
-test('cuts what has more than 500 characters, and a long text only at 10,000 [D14.377]', async () => {
+test('cuts what has more than 500 characters, and a quote only at 10,000 [D14.377]', async () => {
   const pages = await openPdf({ title: 'Cuts', createdAt: new Date(0) });
   pages.text(`${'a '.repeat(249)}bc`);
   pages.text(`${'d '.repeat(249)}ef.`);
-  pages.longText(`${'g '.repeat(4_000)}\n${'h'.repeat(1_000)}.`);
-  pages.longText('𠀀'.repeat(10_001));
+  pages.quote(`${'g '.repeat(4_000)}\n${'h'.repeat(1_000)}.`);
+  pages.quote('𠀀'.repeat(10_001));
   const text = textOfPdf(await pages.end()).replaceAll(/\s/g, '');
   // The standard fonts write an ellipsis as the byte 0x85.
   expect(text).toContain('abcd');
-  expect(text).toContain('de\x85g');
-  expect(text).toContain(`g${'h'.repeat(1_000)}.`);
+  expect(text).toContain('de\x85|g');
+  expect(text).toContain(`g|${'h'.repeat(1_000)}.`);
   expect(text.split('?').length - 1).toBeGreaterThanOrEqual(9_999);
 });
 
