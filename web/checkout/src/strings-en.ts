@@ -158,7 +158,8 @@ export const english = {
   letterAsks:
     'Your payment is authorized. Answer the questions below so that your letter of medical necessity can be reviewed.',
   letterQuestions: 'Questions for your letter',
-  letterWhy: 'Only a licensed reviewer reads your answers. The shop never sees them. You can send them once.',
+  letterWhy:
+    'A licensed reviewer reads your answers, and the shop never sees them. A letter that you ask for later repeats them for your plan. You can send them once.',
   letterFields: {
     condition: 'Which medical condition are these items for?',
     reason: 'How do they treat, prevent or relieve it?',

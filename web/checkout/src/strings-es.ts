@@ -176,7 +176,7 @@ export const spanish: Strings = {
     'Tu pago está autorizado. Responde las preguntas de abajo para que se pueda revisar tu carta de necesidad médica.',
   letterQuestions: 'Preguntas para tu carta',
   letterWhy:
-    'Solo una persona revisora con licencia lee tus respuestas. La tienda nunca las ve. Puedes enviarlas una vez.',
+    'Una persona revisora con licencia lee tus respuestas, y la tienda nunca las ve. Una carta que pidas después las repite para tu plan. Puedes enviarlas una vez.',
   letterFields: {
     condition: '¿Para qué condición médica son estos artículos?',
     reason: '¿Cómo la tratan, previenen o alivian?',
