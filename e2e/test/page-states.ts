@@ -44,7 +44,7 @@ const told: Readonly<Record<string, { readonly patch: Partial<PageView>; readonl
   },
   'released-phone': {
     patch: { next_action: failed(null, 'other_payment_method_required') },
-    says: 'The second card is an HSA or FSA card',
+    says: 'An HSA or FSA card cannot pay for the items that are not eligible',
   },
   'still-working-phone': { patch: { payment_in_flight: true }, says: 'Your payment is taking longer than usual' },
   'authorized-phone': { patch: { state: 'complete', manual_capture: true }, says: 'your payment is authorized' },

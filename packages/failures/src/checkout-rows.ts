@@ -83,7 +83,7 @@ export function checkoutRows() {
     ),
     other_payment_method_required: row(
       422,
-      'This payment method is, or may be, an HSA or FSA card, and such a card has already paid its part of this session.',
+      'This payment method is, or may be, an HSA or FSA card, and another such card pays its part of this session.',
       'Confirm with a card that is known to be no HSA or FSA card, or say with PATCH /v1/payment_methods/{id} that this one is none.',
     ),
     customer_required: row(422, 'A customer is required.', 'Send a customer.'),

@@ -46,6 +46,40 @@ describe('a session on the page that needs another card than was given', () => {
     expect(await pay(session, credit)).toMatchObject({ status: 'complete', amountReceivedCents: 10_000 });
   });
 
+  it('refuses two health cards at once, before anything is held, and takes the same card twice as one [D14.375]', async () => {
+    const [hsa, fsa, credit] = await Promise.all([fixture.card('hsa'), fixture.card('fsa'), fixture.card('credit')]);
+    const session = await fixture.mixedSession(hsa);
+    await expect(pay(session, hsa, fsa)).rejects.toMatchObject({ code: 'other_payment_method_required' });
+    expect(await byAmount(session)).toEqual([]);
+    expect((await loadSession(fixture.database, fixture.scope, session.id))?.nextAction ?? null).toBeNull();
+    expect((await pay(session, hsa, hsa)).nextAction).toMatchObject({ type: 'provide_second_payment_method' });
+    expect(await pay(session, credit)).toMatchObject({ status: 'complete', amountReceivedCents: 10_000 });
+  });
+
+  it('says of one card that turns out to be a health card nothing of a second one [D14.374]', async () => {
+    const card = await fixture.card('credit');
+    const session = await fixture.session({ lines: [line({ unitAmount: 4_000 })] });
+    const failpoint = async (name: string) => {
+      if (name !== 'plan.reserved') return;
+      await fixture.test.admin('update checkout.payment_methods set hsa_fsa = true where id = $1', [card.id]);
+    };
+    const { nextAction } = await completeSession({ ...fixture.context, failpoint }, fixture.scope, {
+      ...{ sessionId: session.id, paymentMethodIds: [card.id], shippingDetails: null },
+    });
+    expect(nextAction).toMatchObject({
+      type: 'payment_failed',
+      errorCode: 'other_payment_method_required',
+      message: expect.stringMatching(/^The card is, or may be, an HSA or FSA card/),
+    });
+    expect(await byAmount(session)).toEqual([]);
+  });
+
+  it('takes two health cards where one pays everything [D14.375]', async () => {
+    const [hsa, fsa] = await Promise.all([fixture.card('hsa'), fixture.card('fsa')]);
+    const session = await fixture.session({ lines: [line({ unitAmount: 4_000, class: 'auto_substantiation' })] });
+    expect(await pay(session, hsa, fsa)).toMatchObject({ status: 'complete', amountReceivedCents: 4_000 });
+  });
+
   it.each([
     [0, 6_000, 'Nothing in this order is eligible for a health card. Use another card.'],
     [

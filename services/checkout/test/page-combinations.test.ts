@@ -80,7 +80,8 @@ async function typed(token: string): Promise<string> {
   return made.paymentMethodId;
 }
 
-async function give(session: Session, kind: Kind, { slot, after, before }: Order): Promise<string> {
+/** The card, and whether the two cards were refused because the second one is, or may be, a health card as well. */
+async function give(session: Session, kind: Kind, { slot, after, before }: Order) {
   const card = await typed(kind.token);
   if (kind.isKnown) {
     const given = { sessionId: session.id, testClockId: null, loc: [], offSession: false };
@@ -92,12 +93,17 @@ async function give(session: Session, kind: Kind, { slot, after, before }: Order
   const ordinary = beside === undefined ? undefined : { card: await typed('tok_visa'), slot: beside as CardSlot };
   const own = { card, slot };
   const [first, second] = before === undefined ? [own, ordinary] : [ordinary, own];
-  await completeOnPage(fixture.context, fixture.scope, {
+  const paying = completeOnPage(fixture.context, fixture.scope, {
     ...{ sessionId: session.id, paymentMethod: first?.card, secondPaymentMethod: second?.card },
     ...{ slot: first?.slot, secondSlot: second?.slot },
     ...{ shippingDetails: null, onPage: true, refusesHealthCards: false },
   });
-  return card;
+  const code = await paying.then(
+    () => undefined,
+    (failure: { code?: string }) => failure.code,
+  );
+  if (code !== undefined) expect(code).toBe('other_payment_method_required');
+  return { card, isRefused: code !== undefined };
 }
 
 /** What was charged or held, by the card's identifier at the processor. */
@@ -125,7 +131,7 @@ describe('each way of paying each cart on the page', () => {
         for (const order of orders as readonly Order[]) {
           const of = JSON.stringify({ cart, order });
           const session = await sessionOf(cart);
-          const card = await give(session, kind, order);
+          const { card, isRefused } = await give(session, kind, order);
           const byCard = await charged(session);
           const own = byCard.get(card) ?? 0;
           const total = sum(byCard.values());
@@ -134,6 +140,10 @@ describe('each way of paying each cart on the page', () => {
           if (mayBeHealth) expect(own, of).toBeLessThanOrEqual(cart.eligible);
           // The shopper called the other card a health card.
           if ((order.after ?? order.before) === 'health') expect(total - own, of).toBeLessThanOrEqual(cart.eligible);
+          // Two health cards are refused where the eligible part is not all, and nothing is held.
+          const isSplit = cart.eligible > 49 && cart.rest > 49;
+          expect(isRefused, of).toBe(mayBeHealth && isSplit && (order.after ?? order.before) === 'health');
+          if (isRefused) expect(total, of).toBe(0);
           // Nothing is taken twice: all of the cart, or its eligible part while another card is asked for.
           expect([0, cart.eligible, cart.eligible + cart.rest], of).toContain(total);
           expect(sum((await fixture.charges(session)).map(({ amount }) => amount)), of).toBe(total);

@@ -12,6 +12,7 @@ import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
 import { findPageCard } from '../src/store/page-cards.ts';
 import { findPaymentMethod } from '../src/store/payment-methods.ts';
+import { loadSession } from '../src/store/sessions.ts';
 import { findBackupOf, findSetupIntent, listSetupIntents } from '../src/store/setup-intents.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 import { type LineFacts, line } from './fixture.ts';
@@ -64,6 +65,19 @@ async function setUpFor({ setupIntentId }: Session): Promise<unknown[]> {
 }
 
 describe('a trial of a mixed cart', () => {
+  it('refuses a second health card before a bank is asked, and the first one keeps its place [D14.375]', async () => {
+    const [hsa, fsa, credit] = [await card('hsa'), await card('fsa'), await card('credit')];
+    const session = await trial();
+    const refused = { code: 'other_payment_method_required' };
+    await expect(begin(session, [hsa, fsa])).rejects.toMatchObject(refused);
+    expect((await loadSession(fixture.database, fixture.scope, session.id))?.setupIntentId ?? null).toBeNull();
+    const waiting = await begin(session, [hsa]);
+    expect(waiting.nextAction).toMatchObject({ type: 'provide_second_payment_method' });
+    await expect(begin(session, [fsa])).rejects.toMatchObject(refused);
+    expect((await begin(session, [hsa])).nextAction).toEqual(waiting.nextAction);
+    expect(await sold(await begin(session, [credit]))).toEqual({ standard: hsa.id, backup: credit.id });
+  });
+
   it.each(['health first', 'other first'])(
     'keeps both cards: the health card is charged by default and the other one for the remainder, %s [D14.180]',
     async (order) => {
@@ -91,8 +105,8 @@ describe('a trial of a mixed cart', () => {
       },
     };
     expect(await begin(session, [hsa])).toMatchObject(waiting);
-    // Neither the same card again, nor another health card, nor none at all is the second card.
-    for (const cards of [[hsa], [await card('hsa')], []]) expect(await begin(session, cards)).toMatchObject(waiting);
+    // Neither the same card again nor none at all is the second card.
+    for (const cards of [[hsa], []]) expect(await begin(session, cards)).toMatchObject(waiting);
     expect(await sold(session)).toBeUndefined();
     const done = await begin(session, [credit]);
     expect(done).toMatchObject({ status: 'complete', nextAction: null });

@@ -138,7 +138,7 @@ export const english = {
     health_cards_not_enabled: 'This shop does not take HSA or FSA cards. Use a credit or debit card.',
     processing_error: 'The bank could not process the card. Try again in a moment, or use another card.',
     other_payment_method_required:
-      'The second card is an HSA or FSA card, which cannot pay for the other items. Use a credit or debit card for them.',
+      'An HSA or FSA card cannot pay for the items that are not eligible. Use a credit or debit card for them.',
     checkout_session_payment_tries_exceeded:
       'Too many cards were tried for this order, so this page no longer accepts cards. Go back to the shop and order again.',
     customer_not_found: 'The shop deleted this customer, so this page is closed. Contact the shop.',

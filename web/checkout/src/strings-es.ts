@@ -154,7 +154,7 @@ export const spanish: Strings = {
     payment_method_not_found: 'La tarjeta guardada ya no se puede usar. Usa otra tarjeta.',
     processing_error: 'El banco no pudo procesar la tarjeta. Inténtalo en un momento o usa otra tarjeta.',
     other_payment_method_required:
-      'La segunda tarjeta es HSA o FSA y no puede pagar los demás artículos. Usa para ellos una tarjeta de crédito o débito.',
+      'Una tarjeta HSA o FSA no puede pagar los artículos que no son elegibles. Usa para ellos una tarjeta de crédito o débito.',
     checkout_session_payment_tries_exceeded:
       'Se probaron demasiadas tarjetas en este pedido, así que esta página no acepta más tarjetas. Vuelve a la tienda y haz el pedido de nuevo.',
     customer_not_found:

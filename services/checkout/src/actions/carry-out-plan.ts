@@ -352,11 +352,20 @@ const messagesOfRelease: Readonly<Record<ReleaseCause, string>> = {
   customer_not_found: 'The customer was deleted, and no card was charged.',
 };
 
-function paymentFailed({ releaseCause }: PaymentPlan, parts: PlanParts, session: Session): NextAction {
+// Of a plan of one card.
+const messageOfHealthCard =
+  'The card is, or may be, an HSA or FSA card, which cannot pay what is not eligible. No card was charged. Use another card.';
+
+function paymentFailed(
+  { releaseCause, healthPaymentMethodId }: PaymentPlan,
+  parts: PlanParts,
+  session: Session,
+): NextAction {
   if (releaseCause !== null) {
+    const isOfOneCard = releaseCause === 'other_payment_method_required' && healthPaymentMethodId === null;
     return {
       type: 'payment_failed',
-      message: messagesOfRelease[releaseCause],
+      message: isOfOneCard ? messageOfHealthCard : messagesOfRelease[releaseCause],
       ...given({ url: session.details.redirectUrl }),
       errorCode: releaseCause,
     };

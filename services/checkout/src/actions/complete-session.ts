@@ -4,7 +4,13 @@ import { type Cents, cents, dollars, given, newId } from '@eligo/values';
 import { callWindowMs } from '../charge-budgets.ts';
 import type { Context } from '../context.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
-import { minimumChargeCents, planPayment, type ShopperCard, withOtherCard } from '../domain/payment-plan.ts';
+import {
+  minimumChargeCents,
+  planPayment,
+  refuseSecondHealthCard,
+  type ShopperCard,
+  withOtherCard,
+} from '../domain/payment-plan.ts';
 import { splitVersionOf } from '../domain/repricing.ts';
 import { type NextAction, type Session, takesHealthCards } from '../domain/session.ts';
 import { declineSourceOf, refusalByDeclines } from '../domain/session-declines.ts';
@@ -131,7 +137,7 @@ async function addSecondCard(
   if (plan.state !== 'awaiting_second_card') throw new Failure('lock_timeout', { retryAfterSeconds: 1 });
   const other = cards.find(({ kind }) => kind === 'other');
   if (other === undefined) {
-    // The first request again: it gave nothing else. Any other card may be a health card, and one of those pays already.
+    // The first request again, by the same payment method: it gave nothing else. Any other card may be a health card, and one of those pays already.
     if (cards.every(({ paymentMethodId: id }) => id === plan.healthPaymentMethodId)) return undefined;
     throw new Failure('other_payment_method_required');
   }
@@ -178,6 +184,7 @@ async function newPlan(
     await saveSession(tx, scope, session, { ...session, nextAction });
     return undefined;
   }
+  refuseSecondHealthCard(planned, cards);
   refuseWhileDown(context, scope);
   const plan: PaymentPlan = {
     id: newId('payment_plan'),

@@ -2,6 +2,7 @@ import { type Db, type Scope, withTx } from '@eligo/postgres';
 import { isSameAccount } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
+import { refuseSecondHealthCard } from '../domain/payment-plan.ts';
 import type { Session } from '../domain/session.ts';
 import { planTrialCards, type TrialRenewal, trialRenewalOf } from '../domain/trial-cards.ts';
 import { loadSessionLines } from '../store/session-lines.ts';
@@ -37,6 +38,8 @@ export async function setUpTrialCards(
   const payment = await withWaitingCard(context, scope, session, asked);
   const { cards } = await withTx(database, scope, (tx) => findCards(context, tx, scope, payment));
   const planned = planTrialCards(renewal, payment.refusesHealthCards !== true, cards);
+  // Before a bank is asked. The card that was set up first, and waits for the other one, keeps its place.
+  refuseSecondHealthCard(planned, cards);
   const standard = planned.kind === 'other_card_needed' ? undefined : planned.standard;
   const backup = planned.kind === 'keep' ? planned.backup : undefined;
   const cardIds = new Set<string>();

@@ -93,6 +93,12 @@ export function planPayment(
   return { kind: 'pay', healthCents, health, otherCents, other, holdsOnly };
 }
 
+/** Throws `other_payment_method_required` where a second card was given and none may pay the rest: it is, or may be, a health card as well. */
+export function refuseSecondHealthCard({ kind }: { readonly kind: string }, cards: readonly ShopperCard[]): void {
+  const ids = new Set(cards.map(({ paymentMethodId }) => paymentMethodId));
+  if (kind === 'second_card_needed' && ids.size > 1) throw new Failure('other_payment_method_required');
+}
+
 /** Throws `checkout_amount_too_low` for a total that no card can be charged. Nothing is charged for 0. */
 export function refuseTooSmall(totalCents: Cents): void {
   if (totalCents > 0 && totalCents < minimumChargeCents) throw new Failure('checkout_amount_too_low');
