@@ -325,6 +325,7 @@ create table invoices (
   scheduled_payment_at timestamp(3) with time zone,
   updated_payment_method_ids text[] default '{}'::text[] not null,
   page_tries_without_charge integer default 0 not null,
+  time_zone text collate "C",
   constraint invoices_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint invoices_account_id_test_mode_subscription_id_fkey FOREIGN KEY (account_id, test_mode, subscription_id) REFERENCES subscriptions(account_id, test_mode, id) DEFERRABLE INITIALLY DEFERRED,
   constraint backup_charge_statuses CHECK ((backup_charge_status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'failed'::text]))) NOT VALID,
@@ -336,6 +337,7 @@ create table invoices (
   constraint invoices_amount_paid_cents_check CHECK ((amount_paid_cents >= 0)),
   constraint invoices_collection_method_check CHECK ((collection_method = 'charge_automatically'::text)),
   constraint invoices_status_check CHECK ((status = ANY (ARRAY['draft'::text, 'open'::text, 'paid'::text, 'void'::text, 'uncollectible'::text]))),
+  constraint invoices_time_zone CHECK ((time_zone <> ''::text)) NOT VALID,
   constraint invoices_total_cents_check CHECK ((total_cents >= 0)),
   constraint page_payment_names_a_card CHECK (((NOT pays_on_page) OR (pay_with_payment_method_id IS NOT NULL))),
   constraint page_tries_within_attempts CHECK (((page_tries_without_charge >= 0) AND (page_tries_without_charge <= attempts))),
@@ -357,6 +359,7 @@ CREATE CONSTRAINT TRIGGER check_new_paid_invoice AFTER INSERT ON billing.invoice
 CREATE CONSTRAINT TRIGGER check_paid_invoice AFTER UPDATE ON billing.invoices DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.amount_paid_cents <> old.amount_paid_cents)) EXECUTE FUNCTION check_paid_invoice();
 CREATE TRIGGER clear_scheduled_payment BEFORE UPDATE OF pay_with_payment_method_id ON billing.invoices FOR EACH ROW WHEN (((new.pay_with_payment_method_id IS NULL) AND (old.pay_with_payment_method_id IS NOT NULL))) EXECUTE FUNCTION clear_scheduled_payment();
 CREATE TRIGGER guard_invoice BEFORE UPDATE ON billing.invoices FOR EACH ROW EXECUTE FUNCTION guard_invoice();
+CREATE TRIGGER guard_invoice_time_zone BEFORE UPDATE OF time_zone ON billing.invoices FOR EACH ROW WHEN ((new.time_zone IS DISTINCT FROM old.time_zone)) EXECUTE FUNCTION guard_invoice_time_zone();
 CREATE TRIGGER guard_refused_health_card BEFORE UPDATE OF health_refused ON billing.invoices FOR EACH ROW WHEN ((new.health_refused AND (NOT old.health_refused))) EXECUTE FUNCTION guard_refused_health_card();
 CREATE TRIGGER note_card_update AFTER UPDATE OF refused_payment_method_id, refused_backup_payment_method_id ON billing.invoices FOR EACH ROW WHEN ((((old.refused_payment_method_id IS NOT NULL) AND (new.refused_payment_method_id IS NULL)) OR ((old.refused_backup_payment_method_id IS NOT NULL) AND (new.refused_backup_payment_method_id IS NULL)))) EXECUTE FUNCTION note_card_update();
 grant insert, select, update on invoices to eligo_billing;
@@ -1461,6 +1464,17 @@ begin
 end $function$;
 alter function guard_invoice_charge() owner to eligo_owner;
 grant execute on function guard_invoice_charge() to eligo_billing;
+
+CREATE OR REPLACE FUNCTION billing.guard_invoice_time_zone()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'billing', 'pg_temp'
+AS $function$
+begin
+  raise exception 'the time zone of invoice % stays', old.id using errcode = 'check_violation', constraint = 'invoice_time_zone_stays';
+end $function$;
+alter function guard_invoice_time_zone() owner to eligo_owner;
+grant execute on function guard_invoice_time_zone() to eligo_billing;
 
 CREATE OR REPLACE FUNCTION billing.guard_notice_mail()
  RETURNS trigger

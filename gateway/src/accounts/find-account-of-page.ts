@@ -8,8 +8,6 @@ export interface AccountOfPage {
   readonly shop: PageShop;
   /** What receipts call the merchant; undefined where the shop sends none. */
   readonly receiptMerchantName: string | undefined;
-  /** Whose days its documents name. */
-  readonly timeZone: string;
 }
 
 /** The account of a page, with what travels with its calls and what the page shows of it: one indexed query. */
@@ -23,7 +21,6 @@ export async function findAccountOfPage(database: Database, accountId: string): 
     caller: { features, substantiation, letterFeeCents },
     shop: { name, logoUrl, accentColor, publishableKey, shippingCountries },
     receiptMerchantName: features.includes('receipts') ? name : undefined,
-    timeZone: row.time_zone,
   };
 }
 
@@ -53,10 +50,8 @@ const find = unscoped<{
   accent_color: string | null;
   publishable_key: string | null;
   shipping_countries: string | null;
-  time_zone: string;
 }>(
   'accounts.find_of_page',
-  `select features, substantiation, letter_fee_cents, coalesce(display_name, name) as name, logo_url, accent_color, publishable_key, shipping_countries,
-     time_zone
+  `select features, substantiation, letter_fee_cents, coalesce(display_name, name) as name, logo_url, accent_color, publishable_key, shipping_countries
    from accounts where account_id = $1`,
 );

@@ -63,7 +63,7 @@ export function readInvoiceDocument({ peers, database }: { peers: Peers; databas
     return invoiceDocument({
       statement,
       merchantName: account.shop.name,
-      timeZone: account.timeZone,
+      timeZone: statement.timeZone ?? 'UTC',
       customerName: [customer?.firstName, customer?.lastName].filter(Boolean).join(' ') || null,
       names,
       cards: new Map(methods.map((method) => [method.paymentMethodId, method])),

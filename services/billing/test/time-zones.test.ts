@@ -12,9 +12,10 @@ import { receiptDocuments } from '../src/actions/receipt-documents.ts';
 import { failureNoticeHtml } from '../src/documents/failure-notice-html.ts';
 import { subscriptionNoticeHtml, subscriptionNoticeSubject } from '../src/documents/subscription-notice-html.ts';
 import { mailReceipts } from '../src/jobs/send-mails.ts';
+import { findInvoiceNumber } from '../src/store/invoice-statements.ts';
 import { listReceipts } from '../src/store/receipts.ts';
 import { findTimeZone, recordTimeZone } from '../src/store/time-zones.ts';
-import { type Fixture, openFixture, someScope } from './fixture.ts';
+import { type Fixture, openFixture, type Sold, sell, someScope } from './fixture.ts';
 
 let on: Fixture;
 let server: SmtpServer;
@@ -124,6 +125,24 @@ describe('a receipt', () => {
       expect(text).toContain('Date of this receipt January 4, 2027 (Eastern Time)');
     }
   });
+});
+
+it('an invoice keeps the time zone that its account had when it got its number; one of an earlier release has none [D14.376]', async () => {
+  const zoneOf = async ({ invoiceId }: Sold) => (await findInvoiceNumber(on.database, scope, invoiceId)).timeZone;
+  const untold = await sell(on, scope);
+  await tell('America/Chicago', 1n);
+  const told = await sell(on, scope);
+  await tell('Asia/Tokyo', 2n);
+  expect([await zoneOf(untold), await zoneOf(told)]).toEqual(['America/New_York', 'America/Chicago']);
+  const update = (set: string) => on.test.admin(`update billing.invoices set ${set} where id = $1`, [told.invoiceId]);
+  const stays = { constraint: 'invoice_time_zone_stays' };
+  for (const set of ["time_zone = 'UTC'", 'time_zone = null']) await expect(update(set)).rejects.toMatchObject(stays);
+  await on.test.admin('alter table billing.invoices disable trigger guard_invoice_time_zone');
+  await expect(update("time_zone = ''")).rejects.toMatchObject({ constraint: 'invoices_time_zone' });
+  await update('time_zone = null');
+  await on.test.admin('alter table billing.invoices enable trigger guard_invoice_time_zone');
+  expect(await zoneOf(told)).toBeNull();
+  await expect(update("time_zone = 'UTC'")).rejects.toMatchObject(stays);
 });
 
 it('a mail about a subscription has days of the account’s time zone; that of a payment names the zone [D14.376]', () => {

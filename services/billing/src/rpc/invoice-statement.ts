@@ -16,7 +16,7 @@ export function invoiceStatementHandlers({
 }: Context): Pick<Implementation<typeof BillingService>, 'getInvoiceStatement'> {
   return {
     async getInvoiceStatement({ id }, { scope }) {
-      const [charges, invoice, number, lines, credits] = await Promise.all([
+      const [charges, invoice, { number, timeZone }, lines, credits] = await Promise.all([
         loadInvoiceCharges(database, scope, id),
         findInvoice(database, scope, id),
         findInvoiceNumber(database, scope, id),
@@ -57,7 +57,7 @@ export function invoiceStatementHandlers({
             atMs: BigInt(actingAt.getTime()),
             ...present({ paymentIntentId }),
           })),
-        ...present({ number, checkoutSessionId: invoice.checkoutSessionId }),
+        ...present({ number, timeZone, checkoutSessionId: invoice.checkoutSessionId }),
       };
     },
   };

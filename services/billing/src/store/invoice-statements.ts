@@ -10,9 +10,14 @@ export interface ProratedPart {
   readonly wholeCents: Cents;
 }
 
-/** The number of an invoice; null for one that was made before invoices had numbers. */
-export async function findInvoiceNumber(db: Db, scope: Scope, id: string): Promise<bigint | null> {
-  return (await db.row(selectNumber, scope, [id]))?.number ?? null;
+/** The number of an invoice, and the time zone that it got with it; null for one that was made before invoices had them. */
+export async function findInvoiceNumber(
+  db: Db,
+  scope: Scope,
+  id: string,
+): Promise<{ number: bigint | null; timeZone: string | null }> {
+  const row = await db.row(selectNumber, scope, [id]);
+  return { number: row?.number ?? null, timeZone: row?.time_zone ?? null };
 }
 
 /** What the prorations are of that an invoice carries as lines or credits, by their ids. */
@@ -35,9 +40,9 @@ export async function loadProratedParts(
   );
 }
 
-const selectNumber = scoped<{ number: bigint | null }>(
+const selectNumber = scoped<{ number: bigint | null; time_zone: string | null }>(
   'invoices.number',
-  'select number from invoices where account_id = $1 and test_mode = $2 and id = $3',
+  'select number, time_zone from invoices where account_id = $1 and test_mode = $2 and id = $3',
 );
 interface PartRow {
   id: string;

@@ -1,5 +1,5 @@
 import { type Db, maxGroupSize, type Page, readPage, type Scope, scoped, type Tx } from '@eligo/postgres';
-import { centsFromInt64 } from '@eligo/values';
+import { centsFromInt64, defaultTimeZone } from '@eligo/values';
 import type { Invoice } from '../domain/invoice.ts';
 import { invoiceStates } from '../domain/invoice-states.ts';
 
@@ -55,7 +55,11 @@ export function insertInvoice(tx: Tx, scope: Scope, invoice: Invoice): Promise<v
  * one for a period. One statement takes all the numbers. The next transaction of the account gets its own once this one has ended, so this comes late in one.
  */
 export async function insertInvoices(tx: Tx, scope: Scope, invoices: readonly Invoice[]): Promise<void> {
-  const written = await tx.execute(insert, scope, [JSON.stringify(invoices.map(insertedRow)), invoices.length]);
+  const written = await tx.execute(insert, scope, [
+    JSON.stringify(invoices.map(insertedRow)),
+    invoices.length,
+    defaultTimeZone,
+  ]);
   if (written !== invoices.length) throw new Error(`Only ${written} of ${invoices.length} invoices were written`);
 }
 
@@ -283,10 +287,11 @@ const insert = scoped(
    )
    insert into invoices (account_id, test_mode, id, subscription_id, customer_id, checkout_session_id, status, collection_method,
      total_cents, amount_paid_cents, payment_intent_id, charge_id, period_start, period_end, paid_at, metadata, created_at, eligible_cents,
-     finalized_at, billing_reason, page_url, number)
+     finalized_at, billing_reason, page_url, number, time_zone)
    select $1, $2, m.id, m.subscription_id, m.customer_id, m.checkout_session_id, m.status, 'charge_automatically', m.total_cents,
      m.amount_paid_cents, m.payment_intent_id, m.charge_id, m.period_start, m.period_end, m.paid_at, m.metadata, m.created_at,
-     m.eligible_cents, m.finalized_at, m.billing_reason, m.page_url, numbered.last + m.ordinality
+     m.eligible_cents, m.finalized_at, m.billing_reason, m.page_url, numbered.last + m.ordinality,
+     coalesce((select z.time_zone from time_zones z where z.account_id = $1 and z.test_mode = $2), $5)
    from made m, numbered`,
 );
 const updatePaid = scoped(
