@@ -58,8 +58,8 @@ function isPublicEventType(type: string): type is PublicEventType {
 }
 
 /**
- * The body of an event as partners receive it: the record inside is rendered exactly as REST renders it without expansion. Undefined for an
- * event that is not public. The same message always gives the same bytes.
+ * The body of an event as partners receive it: the record inside is rendered exactly as REST renders it without expansion, but for a
+ * letter's `reviewer`: an event names no person. Undefined for an event that is not public. The same message always gives the same bytes.
  */
 export function renderEvent(event: Event): JsonObject | undefined {
   if (!isPublicEventType(event.type)) return undefined;
@@ -76,7 +76,11 @@ export function renderEvent(event: Event): JsonObject | undefined {
 }
 
 function renderObject({ object }: Event): JsonObject | undefined {
-  return object.case === undefined ? undefined : carried.get(object.case)?.render(object.value as never);
+  if (object.case === undefined) return undefined;
+  const rendered = carried.get(object.case)?.render(object.value as never);
+  if (object.case !== 'letter' || rendered === undefined) return rendered;
+  const { reviewer: _left, ...letter } = rendered;
+  return letter;
 }
 
 // The records that events can carry.

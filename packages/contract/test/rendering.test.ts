@@ -3,7 +3,15 @@ import { CustomerSchema } from '@eligo/proto/checkout/v1/checkout';
 import { EventSchema } from '@eligo/proto/events/v1/events';
 import { newId } from '@eligo/values';
 import { describe, expect, test } from 'vitest';
-import { expansionOf, noExpansion, publicEventTypes, type RecordName, records, renderEvent } from '../src/index.ts';
+import {
+  expansionOf,
+  noExpansion,
+  publicEvents,
+  publicEventTypes,
+  type RecordName,
+  records,
+  renderEvent,
+} from '../src/index.ts';
 import { sampleMessages } from '../test-support/sample-messages.ts';
 
 const samples = sampleMessages();
@@ -82,6 +90,19 @@ test('an event holds the record exactly as REST renders it [HOOK-1]', () => {
     created_at: '2026-01-02T03:04:05.678Z',
   });
   expect(records.event.schema.parse(body)).toEqual(body);
+});
+
+test('an event of a letter names no reviewer, and does not say that a decided one has none [D14.379]', () => {
+  const { reviewer, ...letter } = records.letter.render(samples.letter) as Record<string, unknown>;
+  expect(reviewer).not.toBeNull();
+  const body = renderEvent(
+    create(EventSchema, {
+      ...samples.internalEvent,
+      type: 'consultation.approved',
+      object: { case: 'letter', value: samples.letter },
+    }),
+  );
+  expect(body?.object).toEqual({ [publicEvents['consultation.approved']]: letter });
 });
 
 test('an internal event is not rendered, and a public one without its record is an error', () => {

@@ -7,7 +7,7 @@ import { isoTime } from '../times.ts';
 /** The states of a letter of medical necessity. */
 export const letterStatuses = ['in_review', 'approved', 'denied', 'expired'] as const;
 
-/** Who decided a letter. Null in events, which name no person. */
+/** Who decided a letter. Events leave it out: they name no person. */
 export const letterReviewerSchema = z.strictObject({ name: z.string(), license: z.string(), state: z.string() });
 
 export const letterSchema = z.strictObject({
