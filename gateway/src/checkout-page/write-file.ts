@@ -20,7 +20,7 @@ export const pageHeaders: HeaderList = [
 ];
 
 const noOrigins = { script: '', connect: '' };
-// What Stripe documents for Stripe.js, without the maps of its address fields, which the page does not use.
+// The scripts, frames and API of Stripe.js that the page uses: not the maps of its address fields, and no styles.
 const stripeOrigins = {
   script: ' https://js.stripe.com https://*.js.stripe.com',
   connect: ' https://api.stripe.com',
