@@ -2,6 +2,7 @@ import { type Scope, withTx } from '@eligo/postgres';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
 import { timeOfChange } from '../src/actions/change-subscription.ts';
+import { pause } from '../src/actions/pause-and-resume.ts';
 import { createTestClock, removeTestClock } from '../src/actions/test-clocks.ts';
 import type { Context } from '../src/context.ts';
 import { finishClocks } from '../src/jobs/finish-clocks.ts';
@@ -134,6 +135,16 @@ describe('a subscription whose test clock advances', () => {
       await expect(ask(scope, id)).resolves.toBeDefined();
     },
   );
+
+  it('is not refused a pause for the trial that the clock has passed [D14.380]', async () => {
+    const scope = someScope();
+    const testClockId = await leftBehind(scope);
+    const { subscriptionId: id } = await sell(on, scope, { testClockId, trialDays: 14 });
+    const asked = () => pause(on.context, callOf(scope), id);
+    await expect(asked()).rejects.toMatchObject({ status: 503, code: 'lock_timeout' });
+    await finishClocks(on.context, signal);
+    await expect(asked()).resolves.toMatchObject({ status: 'paused' });
+  });
 
   it.each(refusals)('takes %s where nothing of it is due by then [D14.380]', async (_what, ask) => {
     const scope = someScope();

@@ -125,7 +125,7 @@ describe('paying an invoice while no card can be asked', () => {
 
 describe('a card that is named or typed for an invoice', () => {
   it('is refused at its field where it was saved at another processor account, as for a subscription [D14.106]', async () => {
-    const { subscriptionId: id, invoiceId, customerId } = await pastDue();
+    const { subscriptionId: id, invoiceId, customerId, card: own } = await pastDue();
     const card = on.peers.cardOf(customerId, true);
     on.peers.leaveBehind(card);
     const asked = on.peers.asked;
@@ -137,6 +137,10 @@ describe('a card that is named or typed for an invoice', () => {
     ] as const) {
       await expect(update(id, change)).rejects.toMatchObject(refused(['body', 'subscription', field]));
     }
+    // The card that it has may be named with what else changes.
+    on.peers.leaveBehind(own);
+    const kept = { defaultPaymentMethodId: own, metadata: { a: 'b' } };
+    await expect(update(id, kept)).resolves.toMatchObject({ metadata: { a: 'b' } });
     expect([on.peers.asked, (await read(id)).subscription.status]).toEqual([asked, 'past_due']);
     // Nothing is left to be tried during the tests after this one.
     await voids(invoiceId);

@@ -25,10 +25,10 @@ export async function addFailureNotice(
   const failureDay = Math.max(0, Math.floor((at.getTime() - firstFailedAt.getTime()) / 86_400_000));
   const asksToConfirm = failureReason(invoice) === 'authentication';
   // An amount that no card can be charged is the shop's to mend, not the customer's.
-  const isCustomers = invoice.failureCode !== 'amount_too_large';
+  const canCustomerFix = invoice.failureCode !== 'amount_too_large';
   const mail = {
     ...{ id: newId('notice_mail'), invoiceId, attempt, failureDay, at, asksToConfirm },
-    refusedForGood: refusedForGood && isCustomers,
+    refusedForGood: refusedForGood && canCustomerFix,
   };
   if (await addNotice(tx, scope, mail)) wakeJobAfterCommit(tx, mailNoticesJob);
 }

@@ -146,7 +146,7 @@ async function partsOf({ database }: Context, scope: Scope, paid: readonly PaidI
   });
 }
 
-// What an open invoice invoiced the items at is owed by nobody once the subscription is canceled.
+// The customer no longer owes what an open invoice added to the items, once the subscription is canceled.
 async function itemsWithoutOwed(
   { database }: Context,
   scope: Scope,

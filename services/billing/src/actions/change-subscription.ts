@@ -32,7 +32,10 @@ export async function changeUnderLock(
     const before = await lockSubscription(tx, scope, id);
     if (before === undefined) throw new Failure('subscription_not_found');
     const { at, isPassing } = await timeOfChange(context, tx, scope, before);
-    const after = await decide(tx, before, at);
+    const after = await decide(tx, before, at).catch((error: unknown) => {
+      // It is judged by a state that what is due is about to end.
+      throw isPassing && error instanceof Failure ? chargeInFlight() : error;
+    });
     if (after instanceof Failure) return { refusal: after };
     if (isPassing) throw chargeInFlight();
     if (endsTrial && isHeld(context, before)) throw chargeInFlight();

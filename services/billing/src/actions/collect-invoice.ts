@@ -150,7 +150,7 @@ async function pendingOrNext(
   });
 }
 
-// Records that a card is not asked, because it is gone or has refused for good. The other one is, where that is agreed.
+// Records that a card cannot be charged, because it is gone or was refused for good. The other card pays instead where that is agreed.
 async function refuse(
   tx: Tx,
   scope: Scope,

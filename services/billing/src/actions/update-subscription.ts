@@ -40,9 +40,17 @@ export async function updateSubscription(
   const { scope } = call;
   const known = await findSubscription(context.database, scope, id);
   if (known === undefined) throw new Failure('subscription_not_found');
+  // Clients that send the whole object name the cards that it has.
+  const asNew = (id: string | null | undefined, present: string | null) => (id === present ? undefined : id);
   await checkNamedCards(context, call, known.customerId, [
-    { id: fields.defaultPaymentMethodId, loc: ['subscription', 'default_payment_method'] },
-    { id: fields.backupPaymentMethodId, loc: ['subscription', 'backup_payment_method'] },
+    {
+      id: asNew(fields.defaultPaymentMethodId, known.defaultPaymentMethodId),
+      loc: ['subscription', 'default_payment_method'],
+    },
+    {
+      id: asNew(fields.backupPaymentMethodId, known.backupPaymentMethodId),
+      loc: ['subscription', 'backup_payment_method'],
+    },
   ]);
   const at = await timeOnClock(context.database, scope, context.clock, known.testClockId);
   const { couponId, promoCode } = discount;
