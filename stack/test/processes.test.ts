@@ -15,7 +15,7 @@ function noting(name: string, notes: string[]): Supervised {
   };
 }
 
-it('gives a component in a process of its own the longest drain delay and 65 s more, gateways first, before servers stop [D14.210]', async () => {
+it('gives each component process 100 s to stop, gateways first, then services, then servers [D14.210]', async () => {
   const notes: string[] = [];
   const processes = new Processes();
   processes.add(noting('postgres', notes), null);

@@ -139,7 +139,7 @@ async function* missingOf(given: Given): AsyncGenerator<MissingPage> {
   const services = new Set<string>(componentsNamed('service', given.text('service')));
   const url = adminDatabaseUrl();
   for (const from of componentsNamed('from', given.text('from'))) {
-    // The pages are read over a connection of their own.
+    // Checks and records the command; `missingPages` opens a connection of its own.
     await withEverything(from, async () => undefined);
     const consumers = consumptions().filter((one) => one.from === from && services.has(one.service));
     for await (const missing of missingPages({ url, from, consumers, hours }))

@@ -69,7 +69,7 @@ const isDone = ({ pathname }: URL) => pathname === '/done';
 // No content, no other page.
 const staysHere = (route: Route) => route.fulfill({ status: 204 });
 
-/** Runs in the browser before the page's script: what the page does, it does without waiting. */
+/** Drops timers of 1.5 s or more, so that the page cannot leave by a timer. Runs in the browser before the page's script. */
 export function stopLongTimers(): void {
   const world = globalThis as { setTimeout: unknown };
   const { setTimeout: start } = globalThis;

@@ -1,4 +1,4 @@
-/** What becomes of a hold that nobody captures in time. */
+/** How a hold ends that is not captured in time. */
 export type HoldEnd =
   /** Its issuer or a person at the processor has canceled it. */
   | 'gone'

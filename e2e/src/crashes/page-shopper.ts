@@ -37,7 +37,7 @@ export interface TypedCards {
   readonly other?: string;
 }
 
-/** Opens a session of nobody, and its page. */
+/** Opens a session without a customer, and its page. */
 export async function newPageCart({ api, shop }: RunningShop, fields: Json = {}): Promise<PageCart> {
   const session = await newSession(api, shop, fields);
   return {

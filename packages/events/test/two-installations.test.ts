@@ -216,9 +216,9 @@ test('an installation marks its stream again that a later one has marked, and an
   await until(() => again.refusal() !== undefined);
 });
 
-test('a mark that no installation writes is refused, and its text told to nobody [D14.317]', async () => {
+test('a mark that no installation writes is refused, and its text is not shown [D14.317]', async () => {
   await unmarkedStreams();
-  await describe('Eligo installation: "; touch /tmp/x; "set up 2000-01-01T00:00:00.000Z');
+  await describe('Eligo installation: "; touch x; "set up 2000-01-01T00:00:00.000Z');
   const relay = await openOther().relay();
   await until(() => relay.refusal() !== undefined);
   expect(relay.refusal()).toMatch(

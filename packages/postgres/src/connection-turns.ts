@@ -5,9 +5,9 @@ import { accountOfNobody, type Scope } from './scope.ts';
 export type ConnectionRank = 'process' | 'live' | 'test';
 
 /**
- * The turns of accounts at the connections of a pool, each in its mode. An account may hold most of them, but the last fifth is for accounts that hold none. Where all wait, an account gets
- * another connection only while it holds less than half of them, and accounts take turns: those in live mode first. What belongs to no account may take all, and goes
- * before them while it holds less than half. While it waits with half or more, an account that holds less than half goes before it. No caller can wait for itself: a transaction asks for no second connection.
+ * Shares the connections of a pool between accounts, each in its mode. The last fifth is for accounts that hold none. While accounts wait, those that hold less than half go first, in turn,
+ * live mode first. Work without an account may take every connection, and goes first while it holds less than half; above that it yields to accounts that hold less than half. A transaction never
+ * asks for a second connection, so no caller waits for itself.
  */
 export class ConnectionTurns {
   readonly #most: number;

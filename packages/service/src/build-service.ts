@@ -152,7 +152,7 @@ export async function buildService<Settings>(
         return pace.admit(scope.accountId);
       },
       takeTurn: callTurns(),
-      // In one process the caller's work has a mark already, and over gRPC it has none: both are to be the same.
+      // Sets the mark by who called, so that a call waits alike in one process and over gRPC.
       around: (call, step) => (isOfClient(call) ? asCall(step) : asOwnWork(step)),
     });
     const jobs = prepareJobs([...(built.jobs ?? []), pruneJob(database)], { logger, observer: metrics.jobObserver });
@@ -186,7 +186,7 @@ export async function buildService<Settings>(
   }
 }
 
-// What a service calls in its own name no client waits for, as far as the callee can tell.
+// No client waits for a call that a service makes in its own name, as far as the callee can tell.
 function isOfClient({ from, caller: { issuer } }: Call): boolean {
   return issuer === 'gateway' || from === 'operator';
 }
@@ -202,7 +202,7 @@ function watchedDisk(
   { metrics, logger }: { metrics: Metrics; logger: Logger },
 ): DiskWatch | undefined {
   const onLost = (err: unknown) =>
-    logger.warn({ err }, 'ELIGO_DISK_FOLDER is gone; new writes go on until the disk is full');
+    logger.warn({ err }, 'ELIGO_DISK_FOLDER cannot be read; new writes continue until the disk is full');
   const disk =
     given ??
     (diskFolder === undefined

@@ -92,7 +92,7 @@ function readTlsFolder(env: EnvironmentReader, name: string): string | undefined
 function readDiskFolder(env: EnvironmentReader): string | undefined {
   const folder = env.optional('ELIGO_DISK_FOLDER');
   if (folder !== undefined && !isFolder(folder))
-    env.problem('ELIGO_DISK_FOLDER must be a folder that the component sees');
+    env.problem('ELIGO_DISK_FOLDER must be an existing folder that the component can read');
   return folder;
 }
 

@@ -73,7 +73,7 @@ test('a folder that is not there is refused at startup, and one that vanishes la
   for (const ELIGO_DISK_FOLDER of [join(folder, 'mistyped'), file, untold]) {
     const environment = { ...catalogEnvironment(database.url), ELIGO_DISK_FOLDER };
     await expect(buildService(composition, { environment })).rejects.toMatchObject({
-      problems: ['ELIGO_DISK_FOLDER must be a folder that the component sees'],
+      problems: ['ELIGO_DISK_FOLDER must be an existing folder that the component can read'],
     });
   }
   const lost: unknown[] = [];

@@ -176,7 +176,7 @@ describe('a refund on cancellation', () => {
     },
   );
 
-  it.each(['full', 'prorated'] as const)('%s is nothing of a renewal that nobody paid [D14.330]', async (refund) => {
+  it.each(['full', 'prorated'] as const)('%s refunds nothing of an unpaid renewal [D14.330]', async (refund) => {
     const { subscriptionId: id } = await pastDue();
     await cancelSubscription(on.context, scope, id, { atPeriodEnd: false, refund, refundAmountCents: null });
     expect(await refundsOf(id)).toEqual([]);
@@ -247,7 +247,7 @@ describe('a refund on cancellation', () => {
     expect(await refundsOf(id)).toMatchObject([{ amountCents: 1_000 }]);
   });
 
-  it('is not of a subscription that changed while checkout was asked [D14.330]', async () => {
+  it('refuses a refund if the subscription changed while checkout was asked [D14.330]', async () => {
     const { subscriptionId: id } = await sell(on, scope);
     const { checkout } = on.context;
     const getSession: typeof checkout.getSession = async (...asked) => {

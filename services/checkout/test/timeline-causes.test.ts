@@ -108,7 +108,7 @@ describe('the timeline of a session tells', () => {
     expect((await timelineOf(session)).at(-1)).toMatchObject({ type: 'session.canceled', code });
   });
 
-  it('nothing of who canceled it where an earlier release did [D14.378]', async () => {
+  it('no canceler for a session that an earlier release canceled [D14.378]', async () => {
     const session = await guest();
     await cancelByPartner(fixture.context, fixture.scope, session.id);
     await fixture.test.admin('delete from checkout.session_cancellations where session_id = $1', [session.id]);

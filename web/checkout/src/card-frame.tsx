@@ -5,11 +5,14 @@ import { framesId, frameUrl } from './document.ts';
 import { FieldsNote, type FieldsState, useFieldsState } from './fields-state.tsx';
 import type { Language, Strings } from './strings.ts';
 
+/** Why there is no card: another try does not mend what is `broken`. */
+export type Refused = Refusal | 'broken';
+
 /** The card fields of one card, as the form drives them. */
 export interface CardFields {
   isEmpty(): boolean;
-  /** The processor's identifier of what stands in the fields, made once for each card typed. It never rejects; another try does not mend what is `broken`. */
-  tokenize(): Promise<{ readonly id: string } | { readonly refused: Refusal | 'broken' }>;
+  /** The processor's identifier of what stands in the fields, made once for each card typed. It never rejects. */
+  tokenize(): Promise<{ readonly id: string } | { readonly refused: Refused }>;
   setBusy(busy: boolean): void;
 }
 

@@ -7,13 +7,10 @@ import type {
   StripePaymentElement,
 } from '@stripe/stripe-js';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Refusal } from '../fields/protocol.ts';
-import type { CardFields } from './card-frame.tsx';
+import type { CardFields, Refused } from './card-frame.tsx';
 import { FieldsNote, type FieldsState, useFieldsState } from './fields-state.tsx';
 import type { Language, Strings } from './strings.ts';
 import { loadStripe, StripeNotLoaded } from './stripe-js.ts';
-
-type Refused = Refusal | 'broken';
 
 /**
  * Stripe's Payment Element for one card. What is typed stays with Stripe, and the page gets the identifier of a confirmation token, with which the server

@@ -35,7 +35,7 @@ export interface LeftOfPayment {
 export interface Refundable {
   /** The payments of the paid invoices of the present period, newest first. */
   readonly payments: readonly LeftOfPayment[];
-  /** The items, without what an open invoice invoiced them at: nobody has paid that. */
+  /** The items, without what an open invoice invoiced them at: that is unpaid. */
   readonly items: Subscription['items'];
   /** What the shop has kept of the payments of the present period. Only `prorated` asks for it. */
   readonly kept: KeptShare;

@@ -42,6 +42,7 @@ export async function findNotice(db: Db, scope: Scope, id: string): Promise<Noti
   return row && { isMailedByDefault: row.asks_to_confirm, isLate: row.is_late, hasLater: row.has_later };
 }
 
+// `asks_to_confirm` is true of every mail that needs no notice settings, also of a card that is not charged again.
 const insert = scoped(
   'notice_mails.insert',
   `insert into notice_mails (account_id, test_mode, id, invoice_id, attempt, failure_day, status, next_try_at, created_at, asks_to_confirm)

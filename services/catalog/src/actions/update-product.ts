@@ -9,8 +9,8 @@ import { leaveManyPrices } from '../store/propagating-products.ts';
 import { checkComponents } from './check-components.ts';
 
 /**
- * Changes what is supplied. Archiving takes the product's prices out of every list at once, and a new class is theirs at once, however many they
- * are: those of a product with many follow later, and until then the product is asked (decisions 14.341).
+ * Changes what is supplied. Archiving hides all prices of the product at once, and a new class applies to all of them at once. If the product has over 100
+ * prices, a job updates their copies later, and reads ask the product until then (decisions 14.341).
  */
 export function updateProduct(
   { database, clock }: Context,

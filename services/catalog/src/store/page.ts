@@ -43,7 +43,7 @@ export interface Sieve {
   readonly ids: (cut: Cut, end: string) => string;
 }
 
-/** How many rows a page passes over at most: some 0.2 s. A page that is not filled by then is 503, and the client asks again. */
+/** The most rows that a page passes over: 0.2 to 0.6 s. A page that is not full by then is 503, and the client asks again. */
 export const mostPassedOver = 20_000;
 
 /** How a page is cut out of the list. */

@@ -27,7 +27,7 @@ export interface Letter {
   readonly validUntil: Date | null;
   readonly createdAt: Date;
   readonly decidedAt: Date | null;
-  /** Who decided it, as they were then. Null in test mode, where the shop decides, and while nobody has. */
+  /** Who decided it, as they were then. Null in test mode, where the shop decides, and while it is in review. */
   readonly reviewer: LetterReviewer | null;
 }
 
