@@ -21,9 +21,6 @@ const crashesOf = (end: HoldEnd, failpoints: readonly string[]) => failpoints.ma
 /** Where an event of the processor says so, at once: the other card's hold is voided. */
 export const goneHoldCrashes: readonly HoldCrash[] = crashesOf('gone', [...looked, ...ended, ...voided]);
 
-/** What the short run of `npm test` tries of them. */
-export const shortGoneHoldCrashes: readonly HoldCrash[] = crashesOf('gone', ['follow_hold.ended']);
-
 /** Where days pass. */
 export const datedHoldCrashes: readonly HoldCrash[] = [
   ...crashesOf('announced', [...looked, 'follow_hold.before_announce_commit', 'follow_hold.announced']),
