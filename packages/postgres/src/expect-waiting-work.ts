@@ -13,46 +13,53 @@ export async function expectWaitingWork(
   client: Pick<pg.Client, 'query' | 'escapeIdentifier'>,
   schema: string,
 ): Promise<void> {
-  const { rows } = await client.query<WorkColumn>(
-    `select t.oid::regclass::text as table, t.relname as name, a.attname as column, case when a.attnotnull then 0 else 0.5 end::float8 as nulls,
-            coalesce($2 = any(a.attoptions), false) as "isMarked"
-       from pg_attribute a join pg_class t on t.oid = a.attrelid
-      where t.relnamespace = to_regnamespace($1) and t.relkind = 'r' and a.attnum > 0 and not a.attisdropped and a.attstattarget = 0
-      order by t.relname, a.attnum`,
-    [client.escapeIdentifier(schema), mark],
-  );
-  for (const { table, name, column, nulls, isMarked } of rows) {
-    const make = async () => {
-      const made = await client.query<{ isMade: boolean }>(setStatistics, [schema, name, column, nulls]);
-      // Postgres has said why in a warning to its log.
-      if (made.rows[0]?.isMade !== true)
-        process.emitWarning(`migrating ${schema}: Postgres refused statistics of ${name}.${column}`);
-      return made.rows[0]?.isMade === true;
-    };
-    if (isMarked) {
+  const { rows } = await client.query<WorkColumns>(selectColumns, [client.escapeIdentifier(schema), mark]);
+  for (const { table, name, columns, nulls, isMarked } of rows) {
+    const of = [schema, name, columns];
+    try {
+      if (!isMarked) await client.query(clearStatistics, of);
+      const { rows: made } = await client.query<{ column: string; isMade: boolean }>(setStatistics, [...of, nulls]);
+      for (const { column, isMade } of made) {
+        // Postgres has said why in a warning to its log.
+        if (!isMade) process.emitWarning(`migrating ${schema}: Postgres refused statistics of ${name}.${column}`);
+      }
+      if (isMarked) continue;
+      const marks = made
+        .filter(({ isMade }) => isMade)
+        .map(({ column }) => `alter column ${client.escapeIdentifier(column)} set (${mark})`);
+      // ANALYZE does not read it. It says that what ANALYZE had collected is gone, and comes last: after a lock time-out all three are repeated.
+      if (marks.length > 0) await client.query(`alter table ${table} ${marks.join(', ')}`);
+    } catch (error) {
+      if (!isMarked || !isLockMissing(error)) throw error;
       // A vacuum can hold the table for hours. The statistics are there already, except after a restore.
-      await make().catch((error) => {
-        if (!isLockMissing(error)) throw error;
+      for (const column of columns) {
         process.emitWarning(`migrating ${schema}: ${name} is locked, so that ${name}.${column} keeps its statistics`);
-      });
-      continue;
+      }
     }
-    await client.query('select pg_clear_attribute_stats($1, $2, $3, false)', [schema, name, column]);
-    if (!(await make())) continue;
-    // ANALYZE does not read it. It says that what ANALYZE had collected is gone, and comes last: after a lock time-out all three are repeated.
-    await client.query(`alter table ${table} alter column ${client.escapeIdentifier(column)} set (${mark})`);
   }
 }
 
-interface WorkColumn {
+/** Those of a table that are marked, or those that are not. */
+interface WorkColumns {
   readonly table: string;
   readonly name: string;
-  readonly column: string;
-  readonly nulls: number;
+  readonly columns: readonly string[];
+  readonly nulls: readonly number[];
   readonly isMarked: boolean;
 }
 
 const mark = 'n_distinct=4';
 
-const setStatistics = `select pg_restore_attribute_stats('schemaname', $1::text, 'relname', $2::text, 'attname', $3::text, 'inherited', false,
-    'version', current_setting('server_version_num')::integer, 'null_frac', $4::real, 'avg_width', 8, 'n_distinct', 4::real) as "isMade"`;
+const selectColumns = `
+  select w.table, w.name, array_agg(w.column) as columns, array_agg(w.nulls) as nulls, w.marked as "isMarked" from (
+    select t.oid::regclass::text as table, t.relname as name, a.attname::text as column, case when a.attnotnull then 0 else 0.5 end::float8 as nulls,
+           coalesce($2 = any(a.attoptions), false) as marked
+      from pg_attribute a join pg_class t on t.oid = a.attrelid
+     where t.relnamespace = to_regnamespace($1) and t.relkind = 'r' and a.attnum > 0 and not a.attisdropped and a.attstattarget = 0) w
+  group by w.table, w.name, w.marked order by w.name, w.marked`;
+
+const clearStatistics = 'select pg_clear_attribute_stats($1, $2, c, false) from unnest($3::text[]) as c';
+
+const setStatistics = `select c.name as column, pg_restore_attribute_stats('schemaname', $1::text, 'relname', $2::text, 'attname', c.name, 'inherited', false,
+    'version', current_setting('server_version_num')::integer, 'null_frac', c.nulls::real, 'avg_width', 8, 'n_distinct', 4::real) as "isMade"
+  from unnest($3::text[], $4::float8[]) as c (name, nulls)`;
