@@ -1,7 +1,7 @@
 import type { Database } from '@eligo/postgres';
 import { within } from '@eligo/values';
 import type { EventConnection } from './connection.ts';
-import { outboxLag } from './outbox.ts';
+import { oldestUnpublished } from './outbox.ts';
 import { findStream } from './streams.ts';
 
 /** Why events do not get through, in words for the operator. */
@@ -20,11 +20,11 @@ export async function checkEvents(connection: EventConnection, service: string, 
     throw new EventsUnavailable(problem === undefined ? 'NATS is disconnected' : `NATS is disconnected: ${problem}`);
   }
   // A stream that is missing is made by the relay.
-  const [, { oldestMs }] = await Promise.all([
+  const [, oldest] = await Promise.all([
     within(answerMs, () => findStream(connection, service), isSilent),
-    outboxLag(database),
+    oldestUnpublished(database),
   ]);
-  if (oldestMs > longestWaitMs) throw new EventsUnavailable('Events are not published');
+  if ((oldest?.age_ms ?? 0) > longestWaitMs) throw new EventsUnavailable('Events are not published');
 }
 
 // Held-back writes keep it below half a second; a repair publishes new events first.

@@ -92,6 +92,11 @@ export async function outboxLag(database: Database): Promise<{ waiting: number; 
   return { waiting: Number(row?.waiting ?? 0n), oldestMs: Number(row?.oldest_ms ?? 0) };
 }
 
+/** The oldest event that is not published yet, and how long it has waited for that; undefined if none waits. */
+export function oldestUnpublished(database: Database): Promise<{ event_id: string; age_ms: number } | undefined> {
+  return database.row(oldest, null);
+}
+
 // `offset 0` keeps the look-up of the event behind the queue's order, whatever the planner believes of the queue's size. The first event of an
 // aggregate has none before it. Of another one only the last one before it is looked up: an aggregate may have hundreds of thousands of events, and as many waiting ones.
 const queue = unscoped<Omit<OutboxRow, 'payload'> & { payload: Buffer | null; previous_waiting: string | null }>(
@@ -115,9 +120,10 @@ const queue = unscoped<Omit<OutboxRow, 'payload'> & { payload: Buffer | null; pr
   ),
 );
 const holds = unscoped<{ event_id: string }>('events.holds', 'select event_id from outbox where event_id = $1');
-/** SQL for the oldest event that is not published yet, and how long it has waited for that. */
-export const oldestWaiting = `select event_id, extract(epoch from clock_timestamp() - coalesce(q.queued_again_at, o.created_at))::float8 * 1000 as age_ms
+// One row, whatever the backlog.
+const oldestWaiting = `select event_id, extract(epoch from clock_timestamp() - coalesce(q.queued_again_at, o.created_at))::float8 * 1000 as age_ms
    from (select event_id, queued_again_at from outbox_queue order by event_id limit 1) q join outbox o using (event_id)`;
+const oldest = unscoped<{ event_id: string; age_ms: number }>('events.oldest_unpublished', oldestWaiting);
 const lag = unscoped<{ waiting: bigint; oldest_ms: number | null }>(
   'events.lag',
   `select (select count(*) from (select from outbox_queue limit 100000) counted) as waiting,

@@ -1,8 +1,8 @@
-import { type Database, unscoped } from '@eligo/postgres';
+import type { Database } from '@eligo/postgres';
 import type { ConsumerInfo } from 'nats';
 import type { EventConnection } from './connection.ts';
 import { subjectsOf } from './names.ts';
-import { oldestWaiting } from './outbox.ts';
+import { oldestUnpublished } from './outbox.ts';
 import { knowsOwnStream } from './stream-owner.ts';
 import { StreamRefused } from './stream-settings.ts';
 import { consumersOf } from './streams.ts';
@@ -37,7 +37,7 @@ export function watchProgress(
     return incarnation === knownAt ? consumersOfEverything(connection, service) : [];
   };
   return async () => {
-    const [head, consumers] = await Promise.all([database.row(oldest, null), ownConsumers()]);
+    const [head, consumers] = await Promise.all([oldestUnpublished(database), ownConsumers()]);
     const at = now();
     const stages = [published.look(at, head?.event_id ?? '', head?.age_ms ?? 0, head?.age_ms ?? 0)];
     for (const { name, delivered, num_pending } of consumers) {
@@ -101,5 +101,3 @@ async function consumersOfEverything(connection: EventConnection, service: strin
   const consumers = await consumersOf(connection, service);
   return consumers.filter(({ config }) => config.filter_subject === subjectsOf(service));
 }
-
-const oldest = unscoped<{ event_id: string; age_ms: number }>('events.oldest_unpublished', oldestWaiting);
