@@ -36,7 +36,7 @@ import { isBackupAgreed } from '../src/store/backup-agreements.ts';
 import { insertCatalogTask, nextCatalogTaskInMs, postponeCatalogTask } from '../src/store/catalog-tasks.ts';
 import { isErased, lockReceipts } from '../src/store/erased-sessions.ts';
 import { noteNewCard, noteUpdatedCard } from '../src/store/invoice-charges.ts';
-import { findInvoiceNumber, loadProratedParts } from '../src/store/invoice-statements.ts';
+import { findIssuedFacts, loadProratedParts } from '../src/store/invoice-statements.ts';
 import { findInvoices, listInvoices } from '../src/store/invoices.ts';
 import { mailsOfPerson } from '../src/store/mails-of-person.ts';
 import { findNotice, noticeMails } from '../src/store/notice-mails.ts';
@@ -110,7 +110,7 @@ async function run(place: TestDatabase): Promise<void> {
   await findSubscription(database, scope, seededId('fsub', 1));
   await findSubscriptions(database, scope, [subscriptionId, seededId('fsub', 1)]);
   await findInvoices(database, scope, [invoiceId, seededId('fin', 1)]);
-  await findInvoiceNumber(database, scope, seededId('fin', 1));
+  await findIssuedFacts(database, scope, seededId('fin', 1));
   await loadProratedParts(database, scope, [seededId('fprr', 1), seededId('fprr', 2)]);
   await runCreations(on);
   await runItemChanges(on);

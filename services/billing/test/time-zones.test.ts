@@ -12,7 +12,7 @@ import { receiptDocuments } from '../src/actions/receipt-documents.ts';
 import { failureNoticeHtml } from '../src/documents/failure-notice-html.ts';
 import { subscriptionNoticeHtml, subscriptionNoticeSubject } from '../src/documents/subscription-notice-html.ts';
 import { mailReceipts } from '../src/jobs/send-mails.ts';
-import { findInvoiceNumber } from '../src/store/invoice-statements.ts';
+import { findIssuedFacts } from '../src/store/invoice-statements.ts';
 import { listReceipts } from '../src/store/receipts.ts';
 import { findTimeZone, recordTimeZone } from '../src/store/time-zones.ts';
 import { type Fixture, openFixture, type Sold, sell, someScope } from './fixture.ts';
@@ -128,7 +128,7 @@ describe('a receipt', () => {
 });
 
 it('an invoice keeps the time zone that its account had when it got its number; one of an earlier release has none [D14.376]', async () => {
-  const zoneOf = async ({ invoiceId }: Sold) => (await findInvoiceNumber(on.database, scope, invoiceId)).timeZone;
+  const zoneOf = async ({ invoiceId }: Sold) => (await findIssuedFacts(on.database, scope, invoiceId)).timeZone;
   const untold = await sell(on, scope);
   await tell('America/Chicago', 1n);
   const told = await sell(on, scope);

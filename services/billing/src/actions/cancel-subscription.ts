@@ -17,7 +17,7 @@ import { pendingProrations } from '../store/prorations.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { askAwaited, isAwaited } from './ask-awaited.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
-import { chargeInFlight, refuseWhileCharging, timeOfChange } from './change-subscription.ts';
+import { changeNotNow, refuseWhileCharging, timeOfChange } from './change-subscription.ts';
 import { endSubscription } from './end-subscription.ts';
 import { readKeptShare } from './read-kept-share.ts';
 import { readTakenBack, type TakenBack } from './read-taken-back.ts';
@@ -40,16 +40,16 @@ export async function cancelSubscription(
     await askAwaited(context, scope, known, true);
     // The customer paid before the cancellation. The partner decides again, now that the subscription is active.
     known = await findSubscription(context.database, scope, id);
-    if (known?.status === 'active') throw chargeInFlight();
+    if (known?.status === 'active') throw changeNotNow();
   }
   const asked = await readRefunded(context, scope, known, cancellation);
   return withTx(context.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, id);
     if (before === undefined) throw new Failure('subscription_not_found');
     const { at, isPassing } = await timeOfChange(context, tx, scope, before);
-    if (isPassing) throw chargeInFlight();
+    if (isPassing) throw changeNotNow();
     // What was asked is of another payment or another period.
-    if (asked.subscription !== undefined && asked.subscription.version !== before.version) throw chargeInFlight();
+    if (asked.subscription !== undefined && asked.subscription.version !== before.version) throw changeNotNow();
     const { payments, kept, items = before.items } = asked;
     const pending = cancellation.refund === 'prorated' ? await pendingProrations(tx, scope, id) : [];
     const refundable = { payments, items, kept, pending };

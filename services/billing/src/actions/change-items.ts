@@ -10,7 +10,7 @@ import { refuseTooLarge } from '../domain/opened-subscription.ts';
 import { duePending, isTooMuch } from '../domain/proration.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { insertProrations, pendingProrations } from '../store/prorations.ts';
-import { chargeInFlight } from './change-subscription.ts';
+import { changeNotNow } from './change-subscription.ts';
 import { eligibilityAt } from './judge-items.ts';
 import { readKeptShare } from './read-kept-share.ts';
 import { sellPrices } from './sell-prices.ts';
@@ -78,7 +78,7 @@ export async function applyItems(
 ): Promise<Subscription> {
   const { status, paymentAt, currentPeriodEnd } = before;
   const isBilled = status === 'active' || status === 'trialing';
-  if (isBilled && (paymentAt !== null || currentPeriodEnd <= at)) throw chargeInFlight();
+  if (isBilled && (paymentAt !== null || currentPeriodEnd <= at)) throw changeNotNow();
   const earlier = await pendingProrations(tx, scope, subscription.id);
   const changed = changeItems(subscription, priced, earlier, at);
   const pending = [...earlier, ...changed.prorations];

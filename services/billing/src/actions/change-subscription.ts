@@ -34,11 +34,11 @@ export async function changeUnderLock(
     const { at, isPassing } = await timeOfChange(context, tx, scope, before);
     const after = await decide(tx, before, at).catch((error: unknown) => {
       // It is judged by a state that what is due is about to end.
-      throw isPassing && error instanceof Failure ? chargeInFlight() : error;
+      throw isPassing && error instanceof Failure ? changeNotNow() : error;
     });
     if (after instanceof Failure) return { refusal: after };
-    if (isPassing) throw chargeInFlight();
-    if (endsTrial && isHeld(context, before)) throw chargeInFlight();
+    if (isPassing) throw changeNotNow();
+    if (endsTrial && isHeld(context, before)) throw changeNotNow();
     const next = nextStep(after);
     // A trial that ends as it begins lasts a millisecond.
     const dueBy = endsTrial && after.trialEnd !== null && after.trialEnd > at ? after.trialEnd : at;
@@ -66,7 +66,7 @@ export async function changeUnderLock(
 /** Throws `lock_timeout` while the outcome of a charge of the latest invoice is unknown: it may take money for it. */
 export async function refuseWhileCharging(tx: Tx, scope: Scope, { latestInvoiceId }: Subscription): Promise<void> {
   if (latestInvoiceId === null) return;
-  if ((await findPendingCharge(tx, scope, latestInvoiceId)) !== undefined) throw chargeInFlight();
+  if ((await findPendingCharge(tx, scope, latestInvoiceId)) !== undefined) throw changeNotNow();
 }
 
 /**
@@ -87,8 +87,8 @@ export async function timeOfChange(
   return { at: frozenTime, isPassing: status === 'advancing' && next !== undefined && next.at <= frozenTime };
 }
 
-/** The refusal while a charge or renewal is in flight: the same request again after a second. */
-export function chargeInFlight(): Failure {
+/** The refusal while a charge, a renewal or an advance of its test clock is in flight: retry after a second. */
+export function changeNotNow(): Failure {
   return new Failure('lock_timeout', { retryAfterSeconds: 1 });
 }
 

@@ -136,9 +136,9 @@ async function pendingOrNext(
       await recordFailure(tx, scope, before, counted, failure, at);
       return 'nothing';
     }
-    if (next.kind === 'gone') return refuse(tx, scope, before, counted, next, at);
+    if (next.kind === 'gone') return recordRefusal(tx, scope, before, counted, next, at);
     const refusal = await refusalOf(tx, scope, invoice, charges, next.paymentMethodId);
-    if (refusal !== undefined) return refuse(tx, scope, before, invoice, refusal, at);
+    if (refusal !== undefined) return recordRefusal(tx, scope, before, invoice, refusal, at);
     const charge = newCharge(invoice, next, { actingAt: at, createdAt: context.clock.now() });
     await insertInvoiceCharge(tx, scope, charge);
     const updatedPaymentMethodIds = updatedExcept(invoice, charge.paymentMethodId);
@@ -151,7 +151,7 @@ async function pendingOrNext(
 }
 
 // Records that a card cannot be charged, because it is gone or was refused for good. The other card pays instead where that is agreed.
-async function refuse(
+async function recordRefusal(
   tx: Tx,
   scope: Scope,
   before: Subscription,

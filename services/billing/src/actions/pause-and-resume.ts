@@ -7,7 +7,7 @@ import type { Subscription } from '../domain/subscription.ts';
 import { insertProrations, pendingProrations } from '../store/prorations.ts';
 import { findSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
-import { changeUnderLock, chargeInFlight } from './change-subscription.ts';
+import { changeNotNow, changeUnderLock } from './change-subscription.ts';
 import { eligibilityAt } from './judge-items.ts';
 import { isCustomerThere } from './payer.ts';
 import { readKeptShare } from './read-kept-share.ts';
@@ -17,7 +17,7 @@ import { writeInvoice } from './write-invoice.ts';
 export function pause(context: Context, call: Call, id: string): Promise<Subscription> {
   return changeUnderLock(context, call, id, async (_tx, before, at) => {
     const after = pauseSubscription(before);
-    if (before.paymentAt !== null || before.currentPeriodEnd <= at) throw chargeInFlight();
+    if (before.paymentAt !== null || before.currentPeriodEnd <= at) throw changeNotNow();
     return after;
   });
 }
@@ -39,7 +39,7 @@ export async function resume(context: Context, call: Call, id: string, keepsAnch
   }
   return changeUnderLock(context, call, id, async (tx, before, now) => {
     // Its items may be others than those whose eligibility was asked.
-    if (before.version !== known.version) throw chargeInFlight();
+    if (before.version !== known.version) throw changeNotNow();
     const pending = await pendingProrations(tx, scope, id);
     const resumed = resumeSubscription(before, { kept, decisions, pending }, keepsAnchor, now);
     await insertProrations(tx, scope, resumed.prorations);

@@ -11,7 +11,7 @@ import { findInvoice, lockInvoice, saveInvoice } from '../store/invoices.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { askAwaited } from './ask-awaited.ts';
-import { chargeInFlight } from './change-subscription.ts';
+import { changeNotNow } from './change-subscription.ts';
 import { checkNamedCards } from './check-payer.ts';
 import { holdUntil } from './hold-until.ts';
 import { runDueNow } from './run-due-now.ts';
@@ -48,7 +48,7 @@ export async function payInvoice(
         detail: 'The bank waits for the customer to authenticate this payment.',
       });
     }
-    if (asked === 'waits' || asked === 'unknown') throw chargeInFlight();
+    if (asked === 'waits' || asked === 'unknown') throw changeNotNow();
     const settled = asked === 'over' ? await findInvoice(context.database, scope, id) : undefined;
     if (settled?.status === 'paid') return settled;
   }
@@ -58,7 +58,7 @@ export async function payInvoice(
   await runDueNow(context, scope, subscriptionId);
   const after = await findInvoice(context.database, scope, id);
   if (after?.status === 'paid') return after;
-  if (after === undefined || (await isStillDue(context, scope, after, subscriptionId))) throw chargeInFlight();
+  if (after === undefined || (await isStillDue(context, scope, after, subscriptionId))) throw changeNotNow();
   // The subscription ended before a card was asked.
   if (after.attempts === invoice.attempts) throw new Failure('invoice_not_payable');
   throw refusalOf(after);

@@ -14,7 +14,7 @@ import { findSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { askAwaited } from './ask-awaited.ts';
 import { applyItems, priceItems } from './change-items.ts';
-import { changeUnderLock, chargeInFlight } from './change-subscription.ts';
+import { changeNotNow, changeUnderLock } from './change-subscription.ts';
 import { checkNamedCards } from './check-payer.ts';
 import { type GivenDiscount, keepDiscounts, releasingOnRefusal, reserveDiscount } from './redeem-discounts.ts';
 import { type Cart, sellPrices } from './sell-prices.ts';
@@ -80,13 +80,13 @@ async function applyUpdate(
   const decide = async (tx: Tx, before: Subscription, now: Date) => {
     const changed = changeSubscription(before, change, now);
     // Its items may be others than those that were priced.
-    if (priced !== undefined && before.version !== known.version) throw chargeInFlight();
+    if (priced !== undefined && before.version !== known.version) throw changeNotNow();
     if (paysWithNewCard(before, change)) {
       const pending = await findPendingCharge(tx, scope, before.latestInvoiceId ?? '');
       if (pending !== undefined) {
         // The subscription does not end with it, so that the same request again finds it there.
         await noteNewCard(tx, scope, pending.id);
-        return chargeInFlight();
+        return changeNotNow();
       }
       await refuseMoreTries(tx, scope, before);
     }

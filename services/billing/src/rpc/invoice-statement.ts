@@ -6,7 +6,7 @@ import type { Context } from '../context.ts';
 import { invoiceMessage } from '../messages/records.ts';
 import { loadInvoiceCharges } from '../store/invoice-charges.ts';
 import { loadInvoiceLines } from '../store/invoice-lines.ts';
-import { findInvoiceNumber, loadProratedParts, type ProratedPart } from '../store/invoice-statements.ts';
+import { findIssuedFacts, loadProratedParts, type ProratedPart } from '../store/invoice-statements.ts';
 import { findInvoice } from '../store/invoices.ts';
 import { loadInvoiceCredits } from '../store/prorations.ts';
 
@@ -19,7 +19,7 @@ export function invoiceStatementHandlers({
       const [charges, invoice, { number, timeZone }, lines, credits] = await Promise.all([
         loadInvoiceCharges(database, scope, id),
         findInvoice(database, scope, id),
-        findInvoiceNumber(database, scope, id),
+        findIssuedFacts(database, scope, id),
         loadInvoiceLines(database, scope, id),
         loadInvoiceCredits(database, scope, id),
       ]);

@@ -10,13 +10,13 @@ export interface ProratedPart {
   readonly wholeCents: Cents;
 }
 
-/** The number of an invoice, and the time zone that it got with it; null for one that was made before invoices had them. */
-export async function findInvoiceNumber(
+/** The number of an invoice and its time zone; null for invoices of releases without them. */
+export async function findIssuedFacts(
   db: Db,
   scope: Scope,
   id: string,
 ): Promise<{ number: bigint | null; timeZone: string | null }> {
-  const row = await db.row(selectNumber, scope, [id]);
+  const row = await db.row(selectIssuedFacts, scope, [id]);
   return { number: row?.number ?? null, timeZone: row?.time_zone ?? null };
 }
 
@@ -40,7 +40,7 @@ export async function loadProratedParts(
   );
 }
 
-const selectNumber = scoped<{ number: bigint | null; time_zone: string | null }>(
+const selectIssuedFacts = scoped<{ number: bigint | null; time_zone: string | null }>(
   'invoices.number',
   'select number, time_zone from invoices where account_id = $1 and test_mode = $2 and id = $3',
 );
