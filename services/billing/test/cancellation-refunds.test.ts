@@ -28,9 +28,9 @@ describe('a refund on cancellation', () => {
   const tenAMonth = () => sell(on, scope, { items: [{ unitAmountCents: 1_000, quantity: 1 }], receivedCents: 1_000 });
   const change = (id: string, unitAmountCents: number, prorationBehavior: string) =>
     update(id, { items: [{ priceId: on.peers.price({ unitAmountCents }), quantity: 1 }], prorationBehavior });
-  const cancel = async (id: string, at: string) => {
+  const cancel = async (id: string, at: string, context = on.context) => {
     on.at(at);
-    await cancelSubscription(on.context, scope, id, {
+    await cancelSubscription(context, scope, id, {
       atPeriodEnd: false,
       refund: 'prorated',
       refundAmountCents: null,
@@ -103,6 +103,14 @@ describe('a refund on cancellation', () => {
       { operationId: `cancel:${id}`, subject: { case: 'paymentIntentId', value: intent } },
       { operationId: `cancel:${id}:2`, subject: { case: 'sessionId', value: sessionId } },
     ]);
+  });
+
+  it('of several payments sends each statement once', async () => {
+    const { id } = await changed();
+    const sent: string[] = [];
+    const database = on.test.open('billing', { onStatement: (name) => sent.push(name) });
+    expect(await cancel(id, half, { ...on.context, database })).toEqual([500, 500]);
+    expect(sent).toEqual([...new Set(sent)]);
   });
 
   it('of a year gives back the year after an item that was added and invoiced a month later [D14.330]', async () => {

@@ -1,26 +1,20 @@
 import { create } from '@bufbuild/protobuf';
-import { append } from '@eligo/events';
+import { appendAll } from '@eligo/events';
 import { Failure } from '@eligo/failures';
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
-import { type RefundRequested, RefundRequestedSchema } from '@eligo/proto/events/v1/events';
+import { RefundRequestedSchema } from '@eligo/proto/events/v1/events';
 import { type Cents, cents } from '@eligo/values';
 import type { Context } from '../context.ts';
-import { type Cancellation, decideCancellation, type LeftOfPayment, partsOfRefund } from '../domain/cancellation.ts';
-import { itemsLess } from '../domain/finalized-invoice.ts';
-import { type KeptShare, nothingTakenBack } from '../domain/kept-share.ts';
+import { type Cancellation, decideCancellation, partsOfRefund } from '../domain/cancellation.ts';
+import { nothingTakenBack } from '../domain/kept-share.ts';
 import type { Subscription } from '../domain/subscription.ts';
-import { loadInvoiceLines } from '../store/invoice-lines.ts';
-import { loadProratedParts } from '../store/invoice-statements.ts';
-import { findInvoice } from '../store/invoices.ts';
-import { intentsOfInvoices, invoicesOfPeriod, type PaidInvoice } from '../store/paid-invoices.ts';
 import { pendingProrations } from '../store/prorations.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { askAwaited, isAwaited } from './ask-awaited.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
 import { changeNotNow, refuseWhileCharging, timeOfChange } from './change-subscription.ts';
 import { endSubscription } from './end-subscription.ts';
-import { readKeptShare } from './read-kept-share.ts';
-import { readTakenBack, type TakenBack } from './read-taken-back.ts';
+import { type Payment, readRefundable } from './read-refundable.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
 
 /**
@@ -42,7 +36,7 @@ export async function cancelSubscription(
     known = await findSubscription(context.database, scope, id);
     if (known?.status === 'active') throw changeNotNow();
   }
-  const asked = await readRefunded(context, scope, known, cancellation);
+  const asked = await readRefundable(context, scope, known, cancellation);
   return withTx(context.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, id);
     if (before === undefined) throw new Failure('subscription_not_found');
@@ -71,99 +65,6 @@ export async function cancelSubscription(
 
 const nothingRefundable = { payments: [], kept: nothingTakenBack, pending: [] };
 
-/** A payment of a paid invoice of the present period. */
-interface Payment extends LeftOfPayment {
-  readonly invoiceId: string;
-  readonly subject: RefundRequested['subject'];
-}
-
-interface Refunded {
-  /** Newest first. */
-  readonly payments: readonly Payment[];
-  readonly items: Subscription['items'] | undefined;
-  readonly kept: KeptShare;
-  /** The subscription of which this was asked; undefined if nothing was. */
-  readonly subscription: Subscription | undefined;
-}
-
-/** What can be refunded of the present period, and what checkout says was taken back, as far as the refund of this cancellation depends on it. */
-async function readRefunded(
-  context: Context,
-  scope: Scope,
-  subscription: Subscription | undefined,
-  { atPeriodEnd, refund }: Cancellation,
-): Promise<Refunded> {
-  const nothing = { payments: [], items: undefined, kept: nothingTakenBack, subscription: undefined };
-  if (atPeriodEnd || refund === 'none' || subscription === undefined) return nothing;
-  const paid = await paidOfPeriod(context, scope, subscription, refund === 'full');
-  const parts = await partsOf(context, scope, paid);
-  // All of one payment gives back what remains of it. Where there are more, it matters what is left of each.
-  const isOne = parts.length < 2;
-  const isProrated = refund === 'prorated';
-  const [takenBack, kept, items] = await Promise.all([
-    refund === 'full' && isOne ? (new Map() as TakenBack) : readTakenBack(context, scope, paid),
-    isProrated ? readKeptShare(context, scope, subscription, tooManyInvoices) : nothingTakenBack,
-    isProrated ? itemsWithoutOwed(context, scope, subscription) : subscription.items,
-  ]);
-  const payments = parts.map(({ amountCents, ...one }) => {
-    const { case: kind, value } = one.subject;
-    const leftCents = cents(Math.max(amountCents - (takenBack.get(value ?? '') ?? 0), 0));
-    const ofPeriodCents = 'sessionsCents' in kept && kind === 'sessionId' ? kept.sessionsCents : leftCents;
-    return { ...one, leftCents, ofPeriodCents };
-  });
-  return { payments, items, kept, subscription };
-}
-
-// The invoices of the period that were paid, newest first. The latest one may be void or open: what was paid before it was paid all the same.
-async function paidOfPeriod(
-  { database }: Context,
-  scope: Scope,
-  subscription: Subscription,
-  isWhole: boolean,
-): Promise<PaidInvoice[]> {
-  const period = await invoicesOfPeriod(database, scope, subscription);
-  if (period.mayBeMore && isWhole) throw Failure.invalid(tooManyInvoices.loc, 'value_error', tooManyInvoices.text);
-  const latest = await findInvoice(database, scope, subscription.latestInvoiceId ?? '');
-  const paid = period.paid.filter(({ id, isPaid }) => isPaid && id !== latest?.id);
-  const all = latest?.status === 'paid' ? [{ ...latest, isPaid: true }, ...paid] : paid;
-  return all.filter(({ amountPaidCents }) => amountPaidCents > 0);
-}
-
-type PaidPart = Omit<Payment, 'leftCents' | 'ofPeriodCents'> & { readonly amountCents: Cents };
-
-// A first invoice was paid with its session, perhaps by two cards; a later one by a charge for each card.
-async function partsOf({ database }: Context, scope: Scope, paid: readonly PaidInvoice[]): Promise<PaidPart[]> {
-  const own = paid.filter(({ checkoutSessionId }) => checkoutSessionId === null).map(({ id }) => id);
-  const intents = await intentsOfInvoices(database, scope, own);
-  return paid.flatMap(({ id: invoiceId, checkoutSessionId: value, amountPaidCents, periodStart, periodEnd }) => {
-    const of = { invoiceId, periodStart, periodEnd };
-    if (value !== null) return [{ ...of, subject: { case: 'sessionId', value }, amountCents: amountPaidCents }];
-    return intents
-      .filter((one) => one.invoiceId === invoiceId)
-      .map(({ intentId, amountCents }): PaidPart => {
-        return { ...of, subject: { case: 'paymentIntentId', value: intentId }, amountCents };
-      });
-  });
-}
-
-// The customer no longer owes what an open invoice added to the items, once the subscription is canceled.
-async function itemsWithoutOwed(
-  { database }: Context,
-  scope: Scope,
-  { items, latestInvoiceId }: Subscription,
-): Promise<Subscription['items']> {
-  const latest = await findInvoice(database, scope, latestInvoiceId ?? '');
-  if (latest?.status !== 'open') return items;
-  const lines = await loadInvoiceLines(database, scope, latest.id);
-  const ids = lines.flatMap(({ prorationId }) => prorationId ?? []);
-  return itemsLess(items, lines, await loadProratedParts(database, scope, ids));
-}
-
-const tooManyInvoices = {
-  loc: ['body', 'subscription', 'refund'],
-  text: 'This period has too many invoices for this refund. Send custom with an amount',
-};
-
 /** The refund of a cancellation: a command for each payment that gives back something. The first one has the operation id of the whole. */
 async function requestRefund(
   tx: Tx,
@@ -175,8 +76,9 @@ async function requestRefund(
   const parts = payments
     .map((payment, index) => ({ ...payment, amountCents: amounts[index] ?? cents(0) }))
     .filter(({ amountCents }) => amountCents > 0);
-  for (const [index, { subject, invoiceId, amountCents }] of parts.entries()) {
-    await append(tx, {
+  await appendAll(
+    tx,
+    parts.map(({ subject, invoiceId, amountCents }, index) => ({
       ...scope,
       type: 'command.refund',
       aggregateId: subscription.id,
@@ -192,6 +94,6 @@ async function requestRefund(
           invoiceId,
         }),
       },
-    });
-  }
+    })),
+  );
 }

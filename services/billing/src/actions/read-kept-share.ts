@@ -4,12 +4,31 @@ import { type Cents, cents, centsFromInt64, sumCents } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { type KeptShare, sharesOfRecurring } from '../domain/kept-share.ts';
 import type { Subscription } from '../domain/subscription.ts';
-import { earlierCreditsOf, invoicesOfPeriod } from '../store/paid-invoices.ts';
-import { readTakenBack } from './read-taken-back.ts';
+import {
+  earlierCreditsOf,
+  type InvoicesOfPeriod,
+  intentsOfInvoices,
+  invoicesOfPeriod,
+  type PaidInvoice,
+  type PaymentOfInvoice,
+} from '../store/paid-invoices.ts';
+import { readTakenBack, type TakenBack } from './read-taken-back.ts';
 
 /** What was kept of a period, and what of that its session sold. */
 interface KeptOfPeriod extends KeptShare {
   readonly sessionsCents: Cents;
+}
+
+/** What paid for a period beside the charges of its own invoices: credits of earlier periods, and the session that sold it. */
+interface OtherShares {
+  readonly creditCents: Cents;
+  readonly ofSessions: readonly KeptShare[];
+}
+
+/** The payments of the invoices of a period, and what was taken back of them. */
+interface ReadPayments {
+  readonly intents: readonly PaymentOfInvoice[];
+  readonly takenBack: TakenBack;
 }
 
 /**
@@ -22,22 +41,47 @@ export async function readKeptShare(
   scope: Scope,
   subscription: Subscription,
   tooMany: { readonly loc: readonly string[]; readonly text: string },
-): Promise<KeptOfPeriod> {
-  const { database } = context;
-  const period = await invoicesOfPeriod(database, scope, subscription);
+): Promise<KeptShare> {
+  const period = await invoicesOfPeriod(context.database, scope, subscription);
   if (period.mayBeMore) throw Failure.invalid(tooMany.loc, 'value_error', tooMany.text);
-  const own = period.paid.filter(({ checkoutSessionId, isPaid }) => checkoutSessionId === null && isPaid);
-  const ids = own.map((one) => one.id);
+  const [payments, others] = await Promise.all([
+    readPayments(context, scope, period),
+    readOtherShares(context, scope, period),
+  ]);
+  return keptOfPeriod(period, payments, others);
+}
+
+async function readPayments(context: Context, scope: Scope, period: InvoicesOfPeriod): Promise<ReadPayments> {
+  const ids = chargedOf(period).map(({ id }) => id);
+  const intents = await intentsOfInvoices(context.database, scope, ids);
+  const intentIds = intents.map(({ intentId }) => intentId);
+  return { intents, takenBack: await readTakenBack(context, scope, { sessionIds: [], intentIds }) };
+}
+
+/** What else paid for a period. The caller has read its invoices. */
+export async function readOtherShares(context: Context, scope: Scope, period: InvoicesOfPeriod): Promise<OtherShares> {
+  const ids = chargedOf(period).map(({ id }) => id);
   const sessionIds = period.paid.flatMap(({ checkoutSessionId }) => checkoutSessionId ?? []);
-  const [takenBack, creditCents, ...ofSessions] = await Promise.all([
-    readTakenBack(context, scope, own),
-    earlierCreditsOf(database, scope, ids, period),
+  const [creditCents, ...ofSessions] = await Promise.all([
+    earlierCreditsOf(context.database, scope, ids, period),
     // A subscription is sold by one session.
     ...sessionIds.map((sessionId) => shareOfSession(context, scope, sessionId)),
   ]);
+  return { creditCents, ofSessions };
+}
+
+/** What was kept of a period, as `readKeptShare` says. `intents` may be of other invoices as well. */
+export function keptOfPeriod(
+  period: InvoicesOfPeriod,
+  { intents, takenBack }: ReadPayments,
+  { creditCents, ofSessions }: OtherShares,
+): KeptOfPeriod {
+  const charged = chargedOf(period);
+  const ids = new Set(charged.map(({ id }) => id));
+  const ofPeriod = new Set(intents.flatMap(({ invoiceId, intentId }) => (ids.has(invoiceId) ? intentId : [])));
   const ofInvoices: KeptShare = {
-    paidCents: cents(sumCents(own.map(({ amountPaidCents }) => amountPaidCents)) + creditCents),
-    takenBackCents: sumCents([...takenBack.values()]),
+    paidCents: cents(sumCents(charged.map(({ amountPaidCents }) => amountPaidCents)) + creditCents),
+    takenBackCents: sumCents([...ofPeriod].map((intentId) => takenBack.get(intentId) ?? cents(0))),
   };
   const shares = [ofInvoices, ...ofSessions];
   return {
@@ -45,6 +89,10 @@ export async function readKeptShare(
     takenBackCents: sumCents(shares.map(({ takenBackCents }) => takenBackCents)),
     sessionsCents: sumCents(ofSessions.map((one) => cents(Math.max(0, one.paidCents - one.takenBackCents)))),
   };
+}
+
+function chargedOf({ paid }: InvoicesOfPeriod): PaidInvoice[] {
+  return paid.filter(({ checkoutSessionId, isPaid }) => checkoutSessionId === null && isPaid);
 }
 
 async function shareOfSession({ checkout, callerFor }: Context, scope: Scope, sessionId: string): Promise<KeptShare> {

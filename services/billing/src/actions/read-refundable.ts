@@ -1,0 +1,125 @@
+import { Failure } from '@eligo/failures';
+import type { Scope } from '@eligo/postgres';
+import type { RefundRequested } from '@eligo/proto/events/v1/events';
+import { type Cents, cents } from '@eligo/values';
+import type { Context } from '../context.ts';
+import type { Cancellation, LeftOfPayment } from '../domain/cancellation.ts';
+import { itemsLess } from '../domain/finalized-invoice.ts';
+import type { Invoice } from '../domain/invoice.ts';
+import { type KeptShare, nothingTakenBack } from '../domain/kept-share.ts';
+import type { Subscription } from '../domain/subscription.ts';
+import { loadInvoiceLines } from '../store/invoice-lines.ts';
+import { loadProratedParts } from '../store/invoice-statements.ts';
+import { findInvoice } from '../store/invoices.ts';
+import {
+  type InvoicesOfPeriod,
+  intentsOfInvoices,
+  invoicesOfPeriod,
+  type PaidInvoice,
+  type PaymentOfInvoice,
+} from '../store/paid-invoices.ts';
+import { keptOfPeriod, readOtherShares } from './read-kept-share.ts';
+import { readTakenBack, type TakenBack } from './read-taken-back.ts';
+
+/** A payment of a paid invoice of the present period. */
+export interface Payment extends LeftOfPayment {
+  readonly invoiceId: string;
+  readonly subject: RefundRequested['subject'];
+}
+
+/** What a refund can come from, as it was read before the subscription is locked. */
+interface ReadRefundable {
+  /** Newest first. */
+  readonly payments: readonly Payment[];
+  readonly items: Subscription['items'] | undefined;
+  readonly kept: KeptShare;
+  /** The subscription of which this was asked; undefined if nothing was. */
+  readonly subscription: Subscription | undefined;
+}
+
+/** What can be refunded of the present period, and what checkout says was taken back, as far as the refund of this cancellation depends on it. */
+export async function readRefundable(
+  context: Context,
+  scope: Scope,
+  subscription: Subscription | undefined,
+  { atPeriodEnd, refund }: Cancellation,
+): Promise<ReadRefundable> {
+  const nothing = { payments: [], items: undefined, kept: nothingTakenBack, subscription: undefined };
+  if (atPeriodEnd || refund === 'none' || subscription === undefined) return nothing;
+  const { database } = context;
+  const period = await invoicesOfPeriod(database, scope, subscription);
+  // A custom amount says itself how much it is.
+  if (period.mayBeMore && refund !== 'custom') {
+    throw Failure.invalid(
+      ['body', 'subscription', 'refund'],
+      'value_error',
+      'This period has too many invoices for this refund. Send custom with an amount',
+    );
+  }
+  const latest = await findInvoice(database, scope, subscription.latestInvoiceId ?? '');
+  const paid = paidOf(period, latest);
+  const charged = paid.filter(({ checkoutSessionId }) => checkoutSessionId === null);
+  const intents = await intentsOfInvoices(
+    database,
+    scope,
+    charged.map(({ id }) => id),
+  );
+  const parts = partsOf(paid, intents);
+  // All of one payment gives back what remains of it. Where there are more, it matters what is left of each.
+  const isOne = parts.length < 2;
+  const isProrated = refund === 'prorated';
+  const [takenBack, others, items] = await Promise.all([
+    refund === 'full' && isOne ? (new Map() as TakenBack) : readTakenBack(context, scope, idsOf(parts)),
+    isProrated ? readOtherShares(context, scope, period) : undefined,
+    isProrated ? itemsWithoutOwed(context, scope, subscription.items, latest) : subscription.items,
+  ]);
+  const kept = others && keptOfPeriod(period, { intents, takenBack }, others);
+  const payments = parts.map(({ amountCents, ...one }) => {
+    const { case: kind, value } = one.subject;
+    const leftCents = cents(Math.max(amountCents - (takenBack.get(value ?? '') ?? 0), 0));
+    const ofPeriodCents = kept !== undefined && kind === 'sessionId' ? kept.sessionsCents : leftCents;
+    return { ...one, leftCents, ofPeriodCents };
+  });
+  return { payments, items, kept: kept ?? nothingTakenBack, subscription };
+}
+
+// The invoices of the period that were paid, newest first. The latest one may be void or open: what was paid before it was paid all the same.
+function paidOf(period: InvoicesOfPeriod, latest: Invoice | undefined): PaidInvoice[] {
+  const paid = period.paid.filter(({ id, isPaid }) => isPaid && id !== latest?.id);
+  const all = latest?.status === 'paid' ? [{ ...latest, isPaid: true }, ...paid] : paid;
+  return all.filter(({ amountPaidCents }) => amountPaidCents > 0);
+}
+
+type PaidPart = Omit<Payment, 'leftCents' | 'ofPeriodCents'> & { readonly amountCents: Cents };
+
+// A first invoice was paid with its session, perhaps by two cards; a later one by a charge for each card.
+function partsOf(paid: readonly PaidInvoice[], intents: readonly PaymentOfInvoice[]): PaidPart[] {
+  return paid.flatMap(({ id: invoiceId, checkoutSessionId: value, amountPaidCents, periodStart, periodEnd }) => {
+    const of = { invoiceId, periodStart, periodEnd };
+    if (value !== null) return [{ ...of, subject: { case: 'sessionId', value }, amountCents: amountPaidCents }];
+    return intents
+      .filter((one) => one.invoiceId === invoiceId)
+      .map(({ intentId, amountCents }): PaidPart => {
+        return { ...of, subject: { case: 'paymentIntentId', value: intentId }, amountCents };
+      });
+  });
+}
+
+function idsOf(parts: readonly PaidPart[]) {
+  const of = (kind: Payment['subject']['case']) =>
+    parts.flatMap(({ subject }) => (subject.case === kind ? (subject.value ?? []) : []));
+  return { sessionIds: of('sessionId'), intentIds: of('paymentIntentId') };
+}
+
+// The customer no longer owes what an open invoice added to the items, once the subscription is canceled.
+async function itemsWithoutOwed(
+  { database }: Context,
+  scope: Scope,
+  items: Subscription['items'],
+  latest: Invoice | undefined,
+): Promise<Subscription['items']> {
+  if (latest?.status !== 'open') return items;
+  const lines = await loadInvoiceLines(database, scope, latest.id);
+  const ids = lines.flatMap(({ prorationId }) => prorationId ?? []);
+  return itemsLess(items, lines, await loadProratedParts(database, scope, ids));
+}
