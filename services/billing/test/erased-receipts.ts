@@ -1,5 +1,4 @@
 import { create } from '@bufbuild/protobuf';
-import type { SmtpServer } from '@eligo/mail/test-support';
 import { textOfPdf } from '@eligo/pdf/test-support';
 import { type Database, type Scope, scoped, withTx } from '@eligo/postgres';
 import { type IssueReceipt, IssueRefundReceiptSchema } from '@eligo/proto/events/v1/events';
@@ -12,16 +11,17 @@ import { issueRefundReceipt } from '../src/actions/issue-refund-receipt.ts';
 import { receiptDocuments } from '../src/actions/receipt-documents.ts';
 import { mailReceipts } from '../src/jobs/send-mails.ts';
 import { listReceipts } from '../src/store/receipts.ts';
-import { type Fixture, patience } from './fixture.ts';
+import { patience } from './fixture.ts';
+import type { MailFixture } from './mail-fixture.ts';
 
 /** Tests of receipts whose shopper was erased, beside those of others, which `issue` makes of a `command`. */
 export function erasedReceiptTests(
-  using: () => { on: Fixture; server: SmtpServer; scope: Scope },
+  using: () => { on: MailFixture; scope: Scope },
   issue: (parts: { sessionId: string }) => Promise<void>,
   command: (parts: { sessionId: string }) => IssueReceipt,
 ): void {
   const on = () => using().on;
-  const server = () => using().server;
+  const server = () => using().on.server;
   const scope = () => using().scope;
   let opened: Database | undefined;
   // As the operator's command has it: row-level security does not bind it.

@@ -2,7 +2,6 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openMailer } from '@eligo/mail';
-import { type SmtpServer, startSmtpServer } from '@eligo/mail/test-support';
 import type { Scope } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -15,32 +14,24 @@ import type { Context } from '../src/context.ts';
 import { runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { mailNotices } from '../src/jobs/send-mails.ts';
 import { findSubscription } from '../src/store/subscriptions.ts';
-import { callOf, type Fixture, openFixture, sell, someScope, start, useUtc } from './fixture.ts';
+import { callOf, sell, someScope, start, useUtc } from './fixture.ts';
+import { type MailFixture, openMailFixture } from './mail-fixture.ts';
 import type { CardBehavior } from './peers.ts';
 
-let on: Fixture;
-let server: SmtpServer;
+let on: MailFixture;
 let scope: Scope;
 
 beforeAll(async () => {
-  server = await startSmtpServer();
-  on = await openFixture({
-    mailer: openMailer({ smtpUrl: server.url, folder: undefined, from: 'Shop <shop@example.com>' }),
-  });
+  on = await openMailFixture();
 });
-afterAll(async () => {
-  on.context.mailer.close();
-  await on.close();
-  await server.close();
-});
+afterAll(() => on.close());
 beforeEach(async () => {
   // What earlier tests sold fails again and again.
   await on.test.admin('delete from billing.notice_settings');
   await on.test.admin(
     "update billing.notice_mails set status = 'dropped', next_try_at = null where status = 'pending'",
   );
-  scope = someScope();
-  server.mails.length = 0;
+  scope = on.nextScope();
   await useUtc(on, scope);
   await turnOn();
 });
@@ -76,18 +67,6 @@ async function failing(behavior: CardBehavior = 'insufficient_funds', email: str
   return { ...sold, invoiceId };
 }
 
-/** A mail as its reader shows it. */
-function read(index = 0): { to: string | undefined; subject: string | undefined; text: string } {
-  const taken = server.mails[index];
-  const data = taken?.data ?? '';
-  const body = data.slice(data.search(/\r?\n\r?\n/));
-  const text = body
-    .replaceAll(/=\r?\n/g, '')
-    .replaceAll('=3D', '=')
-    .replaceAll(/\s+/g, ' ');
-  return { to: taken?.to, subject: /^Subject: (.*)$/m.exec(data)?.[1]?.trim(), text };
-}
-
 describe('the mail about a failed payment', () => {
   it.each<[CardBehavior | 'gone', string, string[]]>([
     [
@@ -116,8 +95,8 @@ describe('the mail about a failed payment', () => {
     if (behavior === 'gone') on.peers.detach(card);
     await charge('01');
     await mail();
-    expect(server.mails).toHaveLength(1);
-    const { to, text, ...shown } = read();
+    expect(on.server.mails).toHaveLength(1);
+    const { to, text, ...shown } = on.readMail();
     expect(to).toBe('ann@example.com');
     expect(shown.subject).toBe(`[Test] ${subject}`);
     for (const part of [...texts, `https://pay.example/invoice/${await invoiceId()}`, 'Test mode']) {
@@ -133,9 +112,9 @@ describe('the mail about a failed payment', () => {
       await mail();
       await mail();
     }
-    expect(server.mails).toHaveLength(4);
-    expect(read(2).text).toContain('The next try is on May 6, 2026. To pay');
-    expect(read(3).text).toContain('It is the last one: if it fails, your subscription ends.');
+    expect(on.server.mails).toHaveLength(4);
+    expect(on.readMail(2).text).toContain('The next try is on May 6, 2026. To pay');
+    expect(on.readMail(3).text).toContain('It is the last one: if it fails, your subscription ends.');
     expect(await notices()).toEqual([1, 2, 3, 4].map((attempt) => ({ attempt, status: 'sent', code: null })));
   });
 
@@ -147,10 +126,10 @@ describe('the mail about a failed payment', () => {
     await failing();
     await charge('01');
     await mail();
-    expect(read().text).toContain('if it fails, no further charge is scheduled');
+    expect(on.readMail().text).toContain('if it fails, no further charge is scheduled');
     await charge('03');
     await mail();
-    expect(read(1).text).toContain('No further charge is scheduled. The payment stays due.');
+    expect(on.readMail(1).text).toContain('No further charge is scheduled. The payment stays due.');
   });
 
   it.each(['invoice_charge.answered', 'invoice_charge.before_commit', 'invoice_charge.recorded', 'mail.sent'])(
@@ -170,8 +149,8 @@ describe('the mail about a failed payment', () => {
       await makeDue();
       await mail(context);
       expect(crashed).toBe(true);
-      expect(server.mails).toHaveLength(name === 'mail.sent' ? 2 : 1);
-      const ids = server.mails.map(({ data }) => /^Message-ID: (\S+)/m.exec(data)?.[1]);
+      expect(on.server.mails).toHaveLength(name === 'mail.sent' ? 2 : 1);
+      const ids = on.server.mails.map(({ data }) => /^Message-ID: (\S+)/m.exec(data)?.[1]);
       expect(new Set(ids).size).toBe(1);
       expect(await notices()).toEqual([{ attempt: 1, status: 'sent', code: null }]);
     },
@@ -180,7 +159,7 @@ describe('the mail about a failed payment', () => {
   it('waits for the mail server, and while a charge is under way [D14.191]', async () => {
     const { card } = await failing();
     await charge('01');
-    server.answerNext('451 later');
+    on.server.answerNext('451 later');
     await mail();
     expect(await notices()).toMatchObject([{ status: 'pending', code: 'EMESSAGE_451' }]);
     on.peers.failOn(card, 'unknown');
@@ -196,7 +175,7 @@ describe('the mail about a failed payment', () => {
       { attempt: 1, status: 'dropped', code: 'superseded' },
       { attempt: 2, status: 'sent' },
     ]);
-    expect(server.mails).toHaveLength(1);
+    expect(on.server.mails).toHaveLength(1);
   });
 
   it('is dropped once there is nothing to say, or nobody to say it to [D14.191]', async () => {
@@ -219,7 +198,7 @@ describe('the mail about a failed payment', () => {
       await mail();
       expect(await notices()).toEqual([{ attempt: 1, status: 'dropped', code }]);
     }
-    expect(server.mails).toHaveLength(0);
+    expect(on.server.mails).toHaveLength(0);
   });
 
   it('is dropped once it has waited for more than two days by the wall clock [D14.327]', async () => {
@@ -229,7 +208,7 @@ describe('the mail about a failed payment', () => {
       "update billing.notice_mails set written_at = now() - interval '47 hours' where account_id = $1",
       [scope.accountId],
     );
-    server.answerNext('451 later');
+    on.server.answerNext('451 later');
     await mail();
     expect(await notices()).toMatchObject([{ status: 'pending', code: 'EMESSAGE_451' }]);
     await on.test.admin(
@@ -258,8 +237,8 @@ describe('the mail about a failed payment', () => {
     for (let run = 0; run < 9; run++) expect(await dropsAsBefore()).toEqual([{ status: 'pending', tries: 0 }]);
     await makeDue();
     for (let run = 0; run < 2; run++) await mail();
-    expect(server.mails).toHaveLength(1);
-    const { to, subject, text } = read();
+    expect(on.server.mails).toHaveLength(1);
+    const { to, subject, text } = on.readMail();
     expect([to, subject]).toEqual(['ann@example.com', 'Confirm your payment']);
     expect(text).toContain('Your bank asks you to confirm the payment of $30.00 for your subscription.');
     expect(text).toContain(`https://pay.example/invoice/${await invoiceId()}`);
@@ -276,7 +255,7 @@ describe('the mail about a failed payment', () => {
     );
     await charge('01');
     await mail();
-    expect(read().subject).toBe('Confirm your payment to Care & Co');
+    expect(on.readMail().subject).toBe('Confirm your payment to Care & Co');
   });
 
   it('asks nobody to confirm a payment of test mode without settings, also where a process of the release before wrote the mail [D14.327]', async () => {
@@ -291,7 +270,7 @@ describe('the mail about a failed payment', () => {
     );
     await mail();
     expect(await notices()).toEqual([{ attempt: 1, status: 'dropped', code: 'test_mode' }]);
-    expect(server.mails).toEqual([]);
+    expect(on.server.mails).toEqual([]);
   });
 
   it('asks nobody to confirm a payment where the operator turned that off, with or without a name, before or after the failure [D14.327]', async () => {
@@ -308,7 +287,7 @@ describe('the mail about a failed payment', () => {
     await changeNotices(on.database, scope, { merchantName: 'Care', mailsAuthentications: false });
     await mail();
     expect(await notices()).toEqual([{ attempt: 1, status: 'dropped', code: 'opted_out' }]);
-    expect(server.mails).toEqual([]);
+    expect(on.server.mails).toEqual([]);
   });
 
   it('are turned on by a name only where all mails were turned off before it: an opt-out of its own stays [D14.327]', async () => {

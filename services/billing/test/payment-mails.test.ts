@@ -1,5 +1,3 @@
-import { openMailer } from '@eligo/mail';
-import { type SmtpServer, startSmtpServer } from '@eligo/mail/test-support';
 import type { Scope } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
@@ -7,11 +5,11 @@ import { changeBackupAgreement } from '../src/actions/change-backup-agreement.ts
 import { changeNotices } from '../src/actions/change-notices.ts';
 import { advanceTestClock, createTestClock } from '../src/actions/test-clocks.ts';
 import { mailSubscriptions } from '../src/jobs/send-mails.ts';
-import { callOf, type Fixture, openFixture, sell, someScope, start, useUtc } from './fixture.ts';
+import { callOf, sell, someScope, start, useUtc } from './fixture.ts';
+import { type MailFixture, openMailFixture } from './mail-fixture.ts';
 import { callsOn, may } from './subscription-calls.ts';
 
-let on: Fixture;
-let server: SmtpServer;
+let on: MailFixture;
 let scope: Scope;
 const { runAt, read } = callsOn(
   () => on,
@@ -19,20 +17,12 @@ const { runAt, read } = callsOn(
 );
 
 beforeAll(async () => {
-  server = await startSmtpServer();
-  on = await openFixture({
-    mailer: openMailer({ smtpUrl: server.url, folder: undefined, from: 'Shop <shop@example.com>' }),
-  });
+  on = await openMailFixture();
 });
-afterAll(async () => {
-  on.context.mailer.close();
-  await on.close();
-  await server.close();
-});
+afterAll(() => on.close());
 beforeEach(async () => {
   on.at(start);
-  scope = someScope();
-  server.mails.length = 0;
+  scope = on.nextScope();
   await useUtc(on, scope);
   await changeNotices(on.database, scope, { merchantName: 'Care & <b>Co', mailsInvoices: true });
 });
@@ -51,15 +41,7 @@ const mails = () =>
     "select invoice_id, status, failure_code as code from billing.subscription_mails where account_id = $1 and kind = 'paid' order by about, id",
     [scope.accountId],
   );
-function texts(): string[] {
-  return server.mails.map(({ data }) =>
-    data
-      .slice(data.search(/\r?\n\r?\n/))
-      .replaceAll(/=\r?\n/g, '')
-      .replaceAll('=3D', '=')
-      .replaceAll(/\s+/g, ' '),
-  );
-}
+const texts = () => on.readMails().map(({ text }) => text);
 
 it('a paid renewal is mailed once, with what each card paid and where its items are [D14.292]', async () => {
   const { subscriptionId } = await sold(twoCards());
@@ -69,9 +51,9 @@ it('a paid renewal is mailed once, with what each card paid and where its items 
   await mail();
   const { invoice } = await read(subscriptionId);
   expect(await mails()).toEqual([{ invoice_id: invoice.id, status: 'sent', code: null }]);
-  expect(server.mails).toHaveLength(1);
-  expect(server.mails[0]?.to).toBe('ann@example.com');
-  expect(server.mails[0]?.data).toMatch(/^Subject: \[Test\] Your payment to Care & <b>Co\r?$/m);
+  expect(on.server.mails).toHaveLength(1);
+  expect(on.server.mails[0]?.to).toBe('ann@example.com');
+  expect(on.server.mails[0]?.data).toMatch(/^Subject: \[Test\] Your payment to Care & <b>Co\r?$/m);
   const [text = ''] = texts();
   for (const part of [
     'You paid $60.00 for your subscription on May 1, 2026 (UTC).',

@@ -1,4 +1,3 @@
-import type { SmtpServer } from '@eligo/mail/test-support';
 import { textOfPdf } from '@eligo/pdf/test-support';
 import type { Scope } from '@eligo/postgres';
 import { newId } from '@eligo/values';
@@ -8,11 +7,12 @@ import { resendReceipts } from '../src/actions/resend-receipts.ts';
 import { mailReceipts } from '../src/jobs/send-mails.ts';
 import { receiptMessage } from '../src/messages/receipt.ts';
 import { listReceipts } from '../src/store/receipts.ts';
-import { type Fixture, sell } from './fixture.ts';
+import { sell } from './fixture.ts';
+import type { MailFixture } from './mail-fixture.ts';
 
 /** Tests of what receipts call cards, and of receipts without an address, beside those of others, which `issue` makes. */
 export function receiptCaseTests(
-  using: () => { on: Fixture; server: SmtpServer; scope: Scope },
+  using: () => { on: MailFixture; scope: Scope },
   issue: (parts: {
     sessionId?: string;
     cardKind?: string;
@@ -22,7 +22,7 @@ export function receiptCaseTests(
   }) => Promise<void>,
 ): void {
   const on = () => using().on;
-  const server = () => using().server;
+  const server = () => using().on.server;
   const scope = () => using().scope;
   const runDueMails = () => mailReceipts(on().context).run(new AbortController().signal);
   const mails = () =>

@@ -1,6 +1,5 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { type Mail, openMailer } from '@eligo/mail';
-import { type SmtpServer, startSmtpServer } from '@eligo/mail/test-support';
 import { textOfPdf } from '@eligo/pdf/test-support';
 import { type Scope, withTx } from '@eligo/postgres';
 import {
@@ -18,31 +17,23 @@ import type { Context } from '../src/context.ts';
 import { mailReceipts } from '../src/jobs/send-mails.ts';
 import { findReceipt, listReceipts } from '../src/store/receipts.ts';
 import { erasedReceiptTests } from './erased-receipts.ts';
-import { type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
+import { sell, someScope, start } from './fixture.ts';
+import { type MailFixture, openMailFixture } from './mail-fixture.ts';
 import { receiptCaseTests } from './receipt-cases.ts';
 import { refundReceiptTests } from './refund-receipts.ts';
 
-let on: Fixture;
-let server: SmtpServer;
+let on: MailFixture;
 let scope: Scope;
 
 beforeAll(async () => {
-  server = await startSmtpServer();
-  on = await openFixture({
-    mailer: openMailer({ smtpUrl: server.url, folder: undefined, from: 'Shop <shop@example.com>' }),
-  });
+  on = await openMailFixture();
 });
-afterAll(async () => {
-  on.context.mailer.close();
-  await on.close();
-  await server.close();
-});
+afterAll(() => on.close());
 beforeEach(async () => {
   // The job sends the mails of all accounts: those of the test before, too.
   const job = mailReceipts(on.context);
   while ((await job.run(new AbortController().signal)) === true);
-  scope = someScope();
-  server.mails.length = 0;
+  scope = on.nextScope();
 });
 
 const runDueMails = (context: Context) => mailReceipts(context).run(new AbortController().signal);
@@ -130,8 +121,8 @@ describe('a receipt', () => {
     await runDueMails(on.context);
     await issue({ sessionId });
     await runDueMails(on.context);
-    expect(server.mails).toHaveLength(1);
-    expect(server.mails[0]).toMatchObject({ to: 'ann@example.com' });
+    expect(on.server.mails).toHaveLength(1);
+    expect(on.server.mails[0]).toMatchObject({ to: 'ann@example.com' });
     expect(await onlyReceipt()).toMatchObject({
       checkoutSessionId: sessionId,
       amountCents: 2_600,
@@ -239,18 +230,18 @@ describe('a receipt', () => {
   });
 });
 
-describe('a receipt', () => receiptCaseTests(() => ({ on, server, scope }), issue));
+describe('a receipt', () => receiptCaseTests(() => ({ on, scope }), issue));
 
-describe('receipts of refunds [D14.169, D14.208]', () => refundReceiptTests(() => ({ on, server, scope }), issue));
+describe('receipts of refunds [D14.169, D14.208]', () => refundReceiptTests(() => ({ on, scope }), issue));
 
 describe('the receipt of a shopper who was erased before it was issued [D14.143, D14.207]', () =>
-  erasedReceiptTests(() => ({ on, server, scope }), issue, command));
+  erasedReceiptTests(() => ({ on, scope }), issue, command));
 
 describe('a mail of a receipt', () => {
   it('that the server cannot take now is tried again later, and given up after eight tries [D14.87]', async () => {
     await issue();
     for (let tries = 1; tries <= 8; tries += 1) {
-      server.answerNext('451 later');
+      on.server.answerNext('451 later');
       await makeDue();
       await runDueMails(on.context);
       const status = tries < 8 ? 'pending' : 'failed';
@@ -267,7 +258,7 @@ describe('a mail of a receipt', () => {
     scope = someScope();
     await issue();
     await runDueMails(on.context);
-    expect(server.mails).toHaveLength(2);
+    expect(on.server.mails).toHaveLength(2);
     expect(await mails()).toMatchObject([{ status: 'sent' }]);
   });
 
@@ -285,12 +276,12 @@ describe('a mail of a receipt', () => {
       return on.context.mailer.send(mail);
     };
     await runDueMails({ ...on.context, mailer: { ...on.context.mailer, send } });
-    expect(server.mails).toHaveLength(4);
+    expect(on.server.mails).toHaveLength(4);
   });
 
   it('that the server refuses for good is not tried again [D14.87]', async () => {
     await issue();
-    server.answerNext('550 no such mailbox');
+    on.server.answerNext('550 no such mailbox');
     await runDueMails(on.context);
     expect(await mails()).toEqual([{ status: 'failed', tries: 1, failure_code: 'EMESSAGE_550' }]);
   });
@@ -307,7 +298,7 @@ describe('a mail of a receipt', () => {
     expect(await mails()).toMatchObject([{ status: 'pending', tries: 1 }]);
     await makeDue();
     await runDueMails({ ...on.context, failpoint });
-    const ids = server.mails.map(({ data }) => /^Message-ID: (\S+)/m.exec(data)?.[1]);
+    const ids = on.server.mails.map(({ data }) => /^Message-ID: (\S+)/m.exec(data)?.[1]);
     expect(ids).toHaveLength(2);
     expect(new Set(ids).size).toBe(1);
     expect(await mails()).toMatchObject([{ status: 'sent', tries: 2 }]);
@@ -342,12 +333,12 @@ describe('resending', () => {
     expect(await resendReceipts(on.context, scope, subscriptionId)).toEqual([id]);
     expect(await resendReceipts(on.context, scope, subscriptionId)).toEqual([id]);
     await runDueMails(on.context);
-    expect(server.mails).toHaveLength(2);
-    const [first, second] = server.mails.map(({ data }) => /^Message-ID: (\S+)/m.exec(data)?.[1]);
+    expect(on.server.mails).toHaveLength(2);
+    const [first, second] = on.server.mails.map(({ data }) => /^Message-ID: (\S+)/m.exec(data)?.[1]);
     expect(first).not.toBe(second);
     expect(await resendReceipts(on.context, scope, subscriptionId)).toEqual([id]);
     await runDueMails(on.context);
-    expect(server.mails).toHaveLength(3);
+    expect(on.server.mails).toHaveLength(3);
   });
 
   it('sends the same HTML and PDF, byte for byte, also a year later [D14.86, D14.88]', async () => {
@@ -358,7 +349,7 @@ describe('resending', () => {
     await resendReceipts(on.context, scope, subscriptionId);
     await runDueMails(on.context);
     on.at(start);
-    const [first, second] = server.mails.map(({ data }) => partsOf(data));
+    const [first, second] = on.server.mails.map(({ data }) => partsOf(data));
     expect(first?.map(({ type }) => type)).toEqual(['text/html', 'application/pdf']);
     expect(second).toEqual(first);
     const { html, pdf } = await receiptDocuments(on.database, scope, await onlyReceipt());

@@ -1,5 +1,4 @@
 import { create } from '@bufbuild/protobuf';
-import type { SmtpServer } from '@eligo/mail/test-support';
 import { textOfPdf } from '@eligo/pdf/test-support';
 import { type Scope, withTx } from '@eligo/postgres';
 import { type IssueRefundReceipt, IssueRefundReceiptSchema } from '@eligo/proto/events/v1/events';
@@ -9,15 +8,15 @@ import { issueRefundReceipt } from '../src/actions/issue-refund-receipt.ts';
 import { receiptDocuments } from '../src/actions/receipt-documents.ts';
 import { mailReceipts } from '../src/jobs/send-mails.ts';
 import { listReceipts } from '../src/store/receipts.ts';
-import type { Fixture } from './fixture.ts';
+import type { MailFixture } from './mail-fixture.ts';
 
 /** Tests of the receipts of refunds, beside those of purchases, which `issue` makes. */
 export function refundReceiptTests(
-  using: () => { on: Fixture; server: SmtpServer; scope: Scope },
+  using: () => { on: MailFixture; scope: Scope },
   issue: (parts: { sessionId: string }) => Promise<void>,
 ): void {
   const on = () => using().on;
-  const server = () => using().server;
+  const server = () => using().on.server;
   const scope = () => using().scope;
   describe('a receipt of a refund [D14.169]', () => {
     let refundId: string;

@@ -1,32 +1,22 @@
-import { openMailer } from '@eligo/mail';
-import { type SmtpServer, startSmtpServer } from '@eligo/mail/test-support';
 import type { Scope } from '@eligo/postgres';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { changeNotices } from '../src/actions/change-notices.ts';
 import { runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { mailNotices } from '../src/jobs/send-mails.ts';
 import { findSubscription } from '../src/store/subscriptions.ts';
-import { type Fixture, openFixture, sell, someScope, start, useUtc } from './fixture.ts';
+import { sell, someScope, start, useUtc } from './fixture.ts';
+import { type MailFixture, openMailFixture } from './mail-fixture.ts';
 import type { CardBehavior } from './peers.ts';
 
-let on: Fixture;
-let server: SmtpServer;
+let on: MailFixture;
 let scope: Scope;
 
 beforeAll(async () => {
-  server = await startSmtpServer();
-  on = await openFixture({
-    mailer: openMailer({ smtpUrl: server.url, folder: undefined, from: 'Shop <shop@example.com>' }),
-  });
+  on = await openMailFixture();
 });
-afterAll(async () => {
-  on.context.mailer.close();
-  await on.close();
-  await server.close();
-});
+afterAll(() => on.close());
 beforeEach(() => {
-  scope = someScope();
-  server.mails.length = 0;
+  scope = on.nextScope();
 });
 
 const charge = async (day: string) => {
@@ -53,15 +43,6 @@ async function failing(behavior: CardBehavior) {
   return { ...sold, invoiceId };
 }
 
-/** The text of the only mail. */
-function read(): { text: string } {
-  const text = (server.mails[0]?.data ?? '')
-    .replaceAll(/=\r?\n/g, '')
-    .replaceAll('=3D', '=')
-    .replaceAll(/\s+/g, ' ');
-  return { text };
-}
-
 describe('the mail about a card that is not charged again', () => {
   it.each<[CardBehavior, string]>([
     ['expired_card', 'Your card has expired.'],
@@ -75,9 +56,9 @@ describe('the mail about a card that is not charged again', () => {
       await failing('insufficient_funds');
       await charge('01');
       for (let run = 0; run < 2; run++) await mail();
-      expect(server.mails).toHaveLength(1);
+      expect(on.server.mails).toHaveLength(1);
       for (const part of [why, 'will not be charged again', 'by May 8, 2026', await invoiceId()]) {
-        expect(read().text).toContain(part);
+        expect(on.readMail().text).toContain(part);
       }
       for (const change of [{ mailsAuthentications: false }, { merchantName: null }]) {
         scope = { ...someScope(), testMode: false };
@@ -113,7 +94,7 @@ describe('the mail about a card that is not charged again', () => {
     await failing('expired_card');
     await charge('01');
     await mail();
-    expect(read().text).toContain('Your card has expired.');
+    expect(on.readMail().text).toContain('Your card has expired.');
   });
 
   it('does not say that a card is not charged again once there is another one [D14.327]', async () => {

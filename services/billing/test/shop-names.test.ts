@@ -1,30 +1,20 @@
-import { openMailer } from '@eligo/mail';
-import { type SmtpServer, startSmtpServer } from '@eligo/mail/test-support';
 import { type Scope, withTx } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { mailNotices } from '../src/jobs/send-mails.ts';
 import { findShopName, recordShopName } from '../src/store/shop-names.ts';
-import { type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
+import { sell, someScope, start } from './fixture.ts';
+import { type MailFixture, openMailFixture } from './mail-fixture.ts';
 
-let on: Fixture;
-let server: SmtpServer;
+let on: MailFixture;
 let scope: Scope;
 beforeAll(async () => {
-  server = await startSmtpServer();
-  on = await openFixture({
-    mailer: openMailer({ smtpUrl: server.url, folder: undefined, from: 'Shop <shop@example.com>' }),
-  });
+  on = await openMailFixture();
 });
-afterAll(async () => {
-  on.context.mailer.close();
-  await on.close();
-  await server.close();
-});
+afterAll(() => on.close());
 beforeEach(() => {
-  scope = { ...someScope(), testMode: false };
-  server.mails.length = 0;
+  scope = { ...on.nextScope(), testMode: false };
 });
 
 const tell = (name: string, version: bigint, as = scope) =>
@@ -47,7 +37,7 @@ async function subjectOfMail(): Promise<string | undefined> {
   while (await runDueSubscriptions(on.context));
   const job = mailNotices(on.context);
   while ((await job.run(new AbortController().signal)) === true);
-  return /^Subject: (.*)$/m.exec(server.mails[0]?.data ?? '')?.[1]?.trim();
+  return on.readMail().subject;
 }
 
 describe('what shoppers call a shop', () => {

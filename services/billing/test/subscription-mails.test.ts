@@ -1,5 +1,3 @@
-import { openMailer } from '@eligo/mail';
-import { type SmtpServer, startSmtpServer } from '@eligo/mail/test-support';
 import type { Scope } from '@eligo/postgres';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -10,11 +8,11 @@ import { voidInvoice } from '../src/actions/void-invoice.ts';
 import type { Context } from '../src/context.ts';
 import { runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { mailSubscriptions } from '../src/jobs/send-mails.ts';
-import { callOf, type Fixture, openFixture, sell, someScope, start, useUtc } from './fixture.ts';
+import { callOf, sell, someScope, start, useUtc } from './fixture.ts';
+import { type MailFixture, openMailFixture } from './mail-fixture.ts';
 import { callsOn } from './subscription-calls.ts';
 
-let on: Fixture;
-let server: SmtpServer;
+let on: MailFixture;
 let scope: Scope;
 const { update, read: readBoth } = callsOn(
   () => on,
@@ -22,19 +20,11 @@ const { update, read: readBoth } = callsOn(
 );
 
 beforeAll(async () => {
-  server = await startSmtpServer();
-  on = await openFixture({
-    mailer: openMailer({ smtpUrl: server.url, folder: undefined, from: 'Shop <shop@example.com>' }),
-  });
+  on = await openMailFixture();
 });
-afterAll(async () => {
-  on.context.mailer.close();
-  await on.close();
-  await server.close();
-});
+afterAll(() => on.close());
 beforeEach(async () => {
-  scope = someScope();
-  server.mails.length = 0;
+  scope = on.nextScope();
   await useUtc(on, scope);
   await changeNotices(on.database, scope, { merchantName: 'Care & <b>Co', reminderDays: 7, manageUrl });
 });
@@ -58,17 +48,6 @@ async function sold(parts: Parameters<typeof sell>[2] = {}) {
   const made = await sell(on, scope, parts);
   on.peers.emails.set(made.customerId, 'ann@example.com');
   return made;
-}
-
-function read(index = 0): { to: string | undefined; subject: string | undefined; text: string } {
-  const taken = server.mails[index];
-  const data = taken?.data ?? '';
-  const text = data
-    .slice(data.search(/\r?\n\r?\n/))
-    .replaceAll(/=\r?\n/g, '')
-    .replaceAll('=3D', '=')
-    .replaceAll(/\s+/g, ' ');
-  return { to: taken?.to, subject: /^Subject: (.*)$/m.exec(data)?.[1]?.trim(), text };
 }
 
 const yearly = [{ interval: 'year' }] as const;
@@ -138,8 +117,8 @@ describe('the mail before a trial or a year ends', () => {
     await runAt(time);
     await mail();
     await mail();
-    expect(server.mails).toHaveLength(1);
-    const { to, text, ...shown } = read();
+    expect(on.server.mails).toHaveLength(1);
+    const { to, text, ...shown } = on.readMail();
     expect(to).toBe('ann@example.com');
     expect(shown.subject).toBe(`[Test] ${subject}`);
     for (const part of [...texts, 'Test mode', manageUrl]) expect(text).toContain(part);
@@ -156,8 +135,8 @@ describe('the mail before a trial or a year ends', () => {
       on.peers.detach(card);
       await runAt('2026-04-14T00:00:00Z');
       await mail();
-      expect(read().text).toContain(said);
-      expect(read().text).not.toMatch(/4242|will then be charged/);
+      expect(on.readMail().text).toContain(said);
+      expect(on.readMail().text).not.toMatch(/4242|will then be charged/);
     },
   );
 
@@ -174,7 +153,7 @@ describe('the mail before a trial or a year ends', () => {
     on.peers.detach(card);
     await runAt('2026-04-14T00:00:00Z');
     await mail();
-    expect(read().text).toContain(said);
+    expect(on.readMail().text).toContain(said);
   });
 
   it('asks checkout once for each card [D14.192]', async () => {
@@ -189,7 +168,7 @@ describe('the mail before a trial or a year ends', () => {
     };
     await mail({ ...on.context, checkout: { ...checkout, getPaymentMethod } });
     expect(asked.toSorted()).toEqual([card, backup].toSorted());
-    expect(server.mails).toHaveLength(1);
+    expect(on.server.mails).toHaveLength(1);
   });
 
   it('names both cards, and the period that then begins has its own mail a year later [D14.192]', async () => {
@@ -199,7 +178,7 @@ describe('the mail before a trial or a year ends', () => {
     });
     await runAt('2027-03-25');
     await mail();
-    expect(read().text).toContain('$60.00 will then be charged to your cards ending in 4242 and 1881.');
+    expect(on.readMail().text).toContain('$60.00 will then be charged to your cards ending in 4242 and 1881.');
     await runAt('2027-04-01');
     expect((await readBoth(subscriptionId)).invoice.status).toBe('paid');
     await runAt('2028-03-25');
@@ -272,7 +251,7 @@ describe('the mail before a trial or a year ends', () => {
       await mail();
       expect(await mails()).toMatchObject([{ status: 'dropped', code }]);
     }
-    expect(server.mails).toHaveLength(0);
+    expect(on.server.mails).toHaveLength(0);
   });
 
   it('is one mail of two instances, and one Message-ID after a crash [D14.192]', async () => {
@@ -293,8 +272,8 @@ describe('the mail before a trial or a year ends', () => {
     await mail(context);
     expect(crashed).toBe(true);
     expect(await mails()).toMatchObject([{ kind: 'trial_end', status: 'sent' }]);
-    expect(server.mails).toHaveLength(2);
-    expect(new Set(server.mails.map(({ data }) => /^Message-ID: (\S+)/m.exec(data)?.[1])).size).toBe(1);
+    expect(on.server.mails).toHaveLength(2);
+    expect(new Set(on.server.mails.map(({ data }) => /^Message-ID: (\S+)/m.exec(data)?.[1])).size).toBe(1);
   });
 
   it('goes by a test clock [D14.192]', async () => {
@@ -303,14 +282,14 @@ describe('the mail before a trial or a year ends', () => {
     await sold({ trialDays: 20, items: yearly, testClockId: clock.id });
     await advanceTestClock(on.context, call, clock.id, new Date('2026-04-15'));
     await mail();
-    expect(read().subject).toContain('ends on April 21, 2026');
+    expect(on.readMail().subject).toContain('ends on April 21, 2026');
     await advanceTestClock(on.context, call, clock.id, new Date('2027-04-20'));
     expect(await mails()).toMatchObject([
       { kind: 'trial_end', about: new Date('2026-04-21'), status: 'sent' },
       { kind: 'renewal', about: new Date('2027-04-21') },
     ]);
     await mail();
-    expect(read(1).subject).toContain('renews on April 21, 2027');
+    expect(on.readMail(1).subject).toContain('renews on April 21, 2027');
   });
 });
 
@@ -326,10 +305,10 @@ describe('the mail after the last failed payment', () => {
     await ended();
     await mail();
     await mail();
-    expect(server.mails).toHaveLength(1);
-    expect(read().subject).toBe('[Test] Your subscription at Care & <b>Co has ended');
+    expect(on.server.mails).toHaveLength(1);
+    expect(on.readMail().subject).toBe('[Test] Your subscription at Care & <b>Co has ended');
     for (const part of ['the payment of $30.00 failed', 'No further charge is scheduled.', manageUrl]) {
-      expect(read().text).toContain(part);
+      expect(on.readMail().text).toContain(part);
     }
   });
 

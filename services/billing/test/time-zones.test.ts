@@ -1,6 +1,4 @@
 import { create } from '@bufbuild/protobuf';
-import { openMailer } from '@eligo/mail';
-import { type SmtpServer, startSmtpServer } from '@eligo/mail/test-support';
 import { textOfPdf } from '@eligo/pdf/test-support';
 import { type Scope, withTx } from '@eligo/postgres';
 import { IssueReceiptSchema, IssueRefundReceiptSchema } from '@eligo/proto/events/v1/events';
@@ -15,25 +13,17 @@ import { mailReceipts } from '../src/jobs/send-mails.ts';
 import { findIssuedFacts } from '../src/store/invoice-statements.ts';
 import { listReceipts } from '../src/store/receipts.ts';
 import { findTimeZone, recordTimeZone } from '../src/store/time-zones.ts';
-import { type Fixture, openFixture, type Sold, sell, someScope } from './fixture.ts';
+import { type Sold, sell } from './fixture.ts';
+import { type MailFixture, openMailFixture } from './mail-fixture.ts';
 
-let on: Fixture;
-let server: SmtpServer;
+let on: MailFixture;
 let scope: Scope;
 beforeAll(async () => {
-  server = await startSmtpServer();
-  on = await openFixture({
-    mailer: openMailer({ smtpUrl: server.url, folder: undefined, from: 'Shop <shop@example.com>' }),
-  });
+  on = await openMailFixture();
 });
-afterAll(async () => {
-  on.context.mailer.close();
-  await on.close();
-  await server.close();
-});
+afterAll(() => on.close());
 beforeEach(() => {
-  scope = someScope();
-  server.mails.length = 0;
+  scope = on.nextScope();
 });
 
 // 7:30 PM on December 31 in New York, where the next year has not begun.
@@ -78,7 +68,7 @@ describe('a receipt', () => {
     }
     const job = mailReceipts(on.context);
     while ((await job.run(new AbortController().signal)) === true);
-    const mail = server.mails[0]?.data.replaceAll(/=\r?\n/g, '') ?? '';
+    const mail = on.server.mails[0]?.data.replaceAll(/=\r?\n/g, '') ?? '';
     expect(mail).toContain('December 31, 2026 (Eastern Time)');
     expect(mail).not.toContain('January 1, 2027');
   });
