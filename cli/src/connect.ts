@@ -81,6 +81,11 @@ export function withEverything<Value>(
   });
 }
 
+/** Records the command in a component's schema, and refuses a role that row-level security binds: for work on a connection of its own. */
+export async function checkAccess(component: ComponentName): Promise<void> {
+  await withEverything(component, async () => undefined);
+}
+
 async function withDatabase<Value>(
   schema: string,
   url: string,

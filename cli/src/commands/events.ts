@@ -2,7 +2,7 @@ import { deleteStreams, listRepairs, type MissedEvent, missingPages, publishAgai
 import type { ComponentName } from '@eligo/stack';
 import { type Command, type Given, UsageError } from '../command.ts';
 import { componentsNamed, consumptions } from '../components.ts';
-import { adminDatabaseUrl, natsPlace, withComponent, withEverything } from '../connect.ts';
+import { adminDatabaseUrl, checkAccess, natsPlace, withComponent } from '../connect.ts';
 
 const range = {
   from: { type: 'string' },
@@ -139,8 +139,7 @@ async function* missingOf(given: Given): AsyncGenerator<MissingPage> {
   const services = new Set<string>(componentsNamed('service', given.text('service')));
   const url = adminDatabaseUrl();
   for (const from of componentsNamed('from', given.text('from'))) {
-    // Checks and records the command; `missingPages` opens a connection of its own.
-    await withEverything(from, async () => undefined);
+    await checkAccess(from);
     const consumers = consumptions().filter((one) => one.from === from && services.has(one.service));
     for await (const missing of missingPages({ url, from, consumers, hours }))
       yield { from, missing, eventIds: [...new Set(missing.map(({ eventId }) => eventId))] };

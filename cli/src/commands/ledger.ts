@@ -3,7 +3,7 @@ import { openProcessors, type Processors, readProcessorEnvironment } from '@elig
 import { readEnvironment } from '@eligo/service';
 import { isId } from '@eligo/values';
 import { type Command, type Given, type Outcome, UsageError } from '../command.ts';
-import { withEverything } from '../connect.ts';
+import { checkAccess, withEverything } from '../connect.ts';
 import { openBooks } from '../ledger/check-books.ts';
 import { lookAtLedger } from '../ledger/check-ledger.ts';
 import { lookAtProcessor, type ProcessorCheck } from '../ledger/check-processor.ts';
@@ -129,7 +129,7 @@ async function compare(given: Given, range: { readonly from: string | undefined 
   const { databaseUrl, sandbox } = place();
   const url = databaseUrl;
   // The schemas that it reads; what it notes is in refunds.
-  for (const component of ['checkout', 'refunds'] as const) await withEverything(component, async () => undefined);
+  for (const component of ['checkout', 'refunds'] as const) await checkAccess(component);
   const database = openDatabase({ url, applicationName: 'eligo ledger check', max: 1, statementTimeoutMs });
   const processors = range && processorsHere(sandbox);
   const onRange = progressOf(given.sayAside);
