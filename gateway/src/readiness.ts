@@ -2,7 +2,7 @@ import { Code, ConnectError } from '@connectrpc/connect';
 import type { CallerContext } from '@eligo/proto/caller/v1/caller';
 import type { Health, HealthService } from '@eligo/proto/health/v1/health';
 import type { CallerInit, Client } from '@eligo/rpc';
-import { NotReady, nobody, type Readiness, type ReadinessChecks, ServesDegraded } from '@eligo/service';
+import { NotReady, type Readiness, type ReadinessChecks, readinessCaller, ServesDegraded } from '@eligo/service';
 import type { Peers } from './peers.ts';
 
 /** The page is public, so it checks at most once a second, however many clients ask. */
@@ -75,7 +75,7 @@ function ofEarlierRelease(error: unknown): undefined {
 // One read of each peer, for an account that does not exist: it finds nothing and shows that the whole way there works.
 function readsOf(peers: Peers, sign: (init: CallerInit) => CallerContext): ReadinessChecks {
   const page = { limit: 1n };
-  const call = () => ({ caller: sign(nobody), timeoutMs: 1_000 });
+  const call = () => ({ caller: sign(readinessCaller), timeoutMs: 1_000 });
   return {
     catalog: async () => void (await peers.catalog.listShippingRates({ page }, call())),
     checkout: async () => void (await peers.checkout.listCharges({ page }, call())),

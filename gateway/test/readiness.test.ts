@@ -9,7 +9,7 @@ import {
   openIdentity,
   rpcServer,
 } from '@eligo/rpc';
-import { NotReady, nobody, ServesDegraded } from '@eligo/service';
+import { NotReady, readinessCaller, ServesDegraded } from '@eligo/service';
 import { expect, test } from 'vitest';
 import type { Peers } from '../src/peers.ts';
 import { peerChecks } from '../src/readiness.ts';
@@ -32,7 +32,7 @@ test('readiness checks ask each service on behalf of nobody, so that they are no
     () => well,
   );
   await Promise.all(Object.values(wanted).map((check) => check()));
-  expect(signed).toEqual(Array.from({ length: 5 }, () => nobody));
+  expect(signed).toEqual(Array.from({ length: 5 }, () => readinessCaller));
 });
 
 test('a service of a release that cannot tell its readiness is judged by its reads [D14.392]', async () => {

@@ -1,5 +1,5 @@
 import { isOwnWork } from './own-work.ts';
-import { accountOfNobody, type Scope } from './scope.ts';
+import { readinessAccountId, type Scope } from './scope.ts';
 
 /** Who asks for connections: what belongs to no account, such as the reads of readiness checks, accounts in live mode and the process' own work for accounts, or accounts in test mode. */
 export type ConnectionRank = 'process' | 'live' | 'test';
@@ -65,7 +65,7 @@ export class ConnectionTurns {
   }
 
   #callersOf(scope: Scope | null): Callers {
-    if (scope === null || scope.accountId === accountOfNobody) return this.#process;
+    if (scope === null || scope.accountId === readinessAccountId) return this.#process;
     return scope.testMode && !isOwnWork() ? this.#test : this.#live;
   }
 

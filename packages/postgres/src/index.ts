@@ -63,7 +63,7 @@ export { admitRoles, type Provisioned, type ProvisionOptions, provisionRoles } f
 export { readPage } from './read-page.ts';
 export { type RoleNames, roleNames, serviceRole } from './role-names.ts';
 export { roleUrl } from './role-url.ts';
-export { accountOfNobody, isSameScope, type Scope, scopePolicy } from './scope.ts';
+export { isSameScope, readinessAccountId, type Scope, scopePolicy } from './scope.ts';
 export { openSession, type Session } from './session.ts';
 export { splitStatements } from './sql-text.ts';
 export {

@@ -5,7 +5,7 @@ export interface Scope {
 }
 
 /** The account of readiness checks, which does not exist: at connections it waits with what belongs to no account. */
-export const accountOfNobody = `facct_${'0'.repeat(26)}`;
+export const readinessAccountId = `facct_${'0'.repeat(26)}`;
 
 /** The predicate of every table's row-level security policy. The setting is '' and not null once it has been used and has lapsed. */
 export const scopePolicy =

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ConnectionTurns } from '../src/connection-turns.ts';
-import { accountOfNobody, asOwnWork, openSession, type Scope, scoped, unscoped, withTx } from '../src/index.ts';
+import { asOwnWork, openSession, readinessAccountId, type Scope, scoped, unscoped, withTx } from '../src/index.ts';
 import { type TestDatabase, testDatabase } from './support.ts';
 import { insert } from './things.ts';
 
@@ -182,14 +182,14 @@ describe('the turns at connections', () => {
   });
 
   test('let a readiness check read before all accounts, and beside what belongs to none [D14.242, D14.387]', async () => {
-    const nobody = { accountId: accountOfNobody, testMode: true };
+    const readiness = { accountId: readinessAccountId, testMode: true };
     const { order, times, leave } = open(2);
     times(2, 'first', null);
     times(3, 'a', a);
     times(2, '-', null);
-    times(1, 'nobody', nobody);
-    for (const scope of [null, null, null, nobody]) await leave(scope);
-    expect(order.slice(2, 4)).toContain('nobody');
+    times(1, 'readiness', readiness);
+    for (const scope of [null, null, null, readiness]) await leave(scope);
+    expect(order.slice(2, 4)).toContain('readiness');
   });
 
   test('do not hold back the only account of a small pool [D14.387]', () => {

@@ -12,9 +12,9 @@ import {
   CostMeter,
   createLogger,
   Neighbors,
-  nobody,
   operatorMigrations,
   processTurns,
+  readinessCaller,
 } from '../src/index.ts';
 import { callTurns } from '../src/turns/call-turns.ts';
 import { catalogEnvironment, identityOf, serviceDatabase } from './support.ts';
@@ -111,7 +111,7 @@ test('a read of a readiness check takes no turn, and the account that is alone a
   set.nowMs += 1_001;
   const own = checkout.getSession({ id: 'x' }, byKey('facct_1'));
   await waitUntil(() => atWork.length === 1);
-  const check = checkout.listLetters({}, { caller: gateway.callerFor(nobody) });
+  const check = checkout.listLetters({}, { caller: gateway.callerFor(readinessCaller) });
   await waitUntil(() => atWork.length === 2);
   expect(here.neighbors.areShort('facct_1')).toBe(false);
   end(2);

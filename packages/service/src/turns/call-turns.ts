@@ -3,8 +3,8 @@ import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
 import type { Call, TakeTurn } from '@eligo/rpc';
 import type { MeteredWork } from './cost-meter.ts';
 import { enterPresent, type TurnLine } from './enter-present.ts';
-import { nobody } from './nobody.ts';
 import { type ProcessTurns, processTurns } from './process-turns.ts';
+import { readinessCaller } from './readiness-caller.ts';
 import { SharedRequests } from './shared-requests.ts';
 import type { TurnCaller } from './turn-caller.ts';
 
@@ -22,7 +22,7 @@ export function callTurns(here: ProcessTurns = processTurns()): TakeTurn {
   const expensive = new SharedRequests(neighbors, bounds, (caller) => budgets.isSpent(caller));
   return (method, call, isMeasured) => {
     const { from, caller } = call;
-    if (caller.accountId === '' || caller.accountId === nobody.accountId || meter.isRunning) return undefined;
+    if (caller.accountId === '' || caller.accountId === readinessCaller.accountId || meter.isRunning) return undefined;
     const account = turnCallerOf(call);
     const isHeld = from === 'gateway' && caller.keyId !== '';
     const isExpensive = isHeld && (readsMuch(method) || neighbors.yields(account));
