@@ -1,4 +1,5 @@
 import { addReviewer, listReviewers, revokeReviewer } from '@eligo/checkout';
+import { linesOf } from '@eligo/values';
 import { callCheckout } from '../admin-port.ts';
 import { type Command, type Given, UsageError } from '../command.ts';
 import { withComponent } from '../connect.ts';
@@ -120,7 +121,7 @@ export const letterCommands: readonly Command[] = [
 
 // What follows a line break of the shopper's is marked as a part of the same answer.
 function answerLines(name: string, value: string): string[] {
-  const [first = '', ...others] = value.split(/\r\n|[\n\v\f\r\x85\u2028\u2029]/);
+  const [first = '', ...others] = linesOf(value);
   return [`${name}  ${first}`, ...others.map((line) => `    | ${line}`)];
 }
 

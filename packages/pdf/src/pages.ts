@@ -1,3 +1,4 @@
+import { linesOf } from '@eligo/values';
 import { type EmbeddedFont, embeddedFont, shows, type Weight } from './embedded-fonts.ts';
 
 /** A PDF document that is written from top to bottom. */
@@ -79,7 +80,7 @@ export async function openPdf({ title, createdAt }: { title: string; createdAt: 
       document.text(inFont('regular', inShort(text)), margin, document.y, { width });
     },
     quote(text) {
-      for (const line of cut(text, mostOfQuote).split(lineBreak)) {
+      for (const line of linesOf(cut(text, mostOfQuote))) {
         document.text(inFont('regular', `| ${line}`), margin + indent, document.y, { width: width - indent });
       }
     },
@@ -123,7 +124,6 @@ const mostOfQuote = 10_000;
 
 // Breaking a word that is longer than its line, pdfkit measures all that is left of it for each line.
 const longRun = /\S{60}(?=\S)/gu;
-const lineBreak = /\r\n|[\n\v\f\r\x85\u2028\u2029]/;
 const lineBreaks = /[\t\n\v\f\r\x85\u2028\u2029]+/g;
 
 function inShort(text: string): string {

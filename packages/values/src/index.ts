@@ -16,6 +16,7 @@ export { evidenceFileFields, type FileType, fileTypes, isFileType, mediaTypes } 
 export { freeBytes } from './free-bytes.ts';
 export { given, present } from './given.ts';
 export { type IdKind, type IdSource, idBodies, idKindOf, idPrefixes, isId, newId, timeOfId } from './ids.ts';
+export { linesOf } from './lines.ts';
 export {
   type FirstPeriodTerms,
   firstPeriod,
