@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { findAccount } from '@eligo/gateway/accounts';
-import { letterPdf } from '@eligo/gateway/letter-pdf';
 import { callCheckout } from '../admin-port.ts';
 import { type Command, UsageError } from '../command.ts';
 import { withAccounts } from '../connect.ts';
+import { letterPdf } from '../letter-pdf.ts';
 import type { Json } from '../public-api.ts';
 import { reviewerCredential } from '../reviewer-credential.ts';
 

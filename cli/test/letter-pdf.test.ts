@@ -1,6 +1,6 @@
 import { textOfPdf } from '@eligo/pdf/test-support';
 import { expect, it } from 'vitest';
-import { type LetterContent, letterPdf } from '../src/reports/letter-pdf.ts';
+import { type LetterContent, letterPdf } from '../src/letter-pdf.ts';
 
 const content: LetterContent = {
   ...{ letterId: 'flet_1', merchantName: 'Care', patient: 'Ann Lee', products: ['Massage gun'], answers: [] },
