@@ -2,10 +2,7 @@ import { allRoutes, openapi } from '@eligo/contract';
 import type { BuiltService, Readiness, ServiceContext } from '@eligo/service';
 import { accountsOfPages } from './accounts/find-account-of-page.ts';
 import { KeyCache } from './accounts/key-cache.ts';
-import { tellFeaturesJob } from './accounts/tell-features.ts';
-import { tellShopNamesJob } from './accounts/tell-shop-names.ts';
-import { tellStatementsJob } from './accounts/tell-statements.ts';
-import { tellTimeZonesJob } from './accounts/tell-time-zones.ts';
+import { tellings } from './accounts/tellings.ts';
 import { Answers } from './answers.ts';
 import { api } from './api.ts';
 import { createApp } from './app.ts';
@@ -59,10 +56,7 @@ export function buildGateway(context: ServiceContext<GatewaySettings>): GatewayP
     settings.rateLimit,
     (init) => context.callerFor(init),
     () => {
-      context.wake(tellStatementsJob);
-      context.wake(tellFeaturesJob);
-      context.wake(tellShopNamesJob);
-      context.wake(tellTimeZonesJob);
+      for (const { job } of tellings) context.wake(job);
     },
   );
   const stores = fileStores(context);

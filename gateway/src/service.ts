@@ -3,10 +3,8 @@ import { migrationSource } from '@eligo/postgres';
 import { BillingService } from '@eligo/proto/billing/v1/billing';
 import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
 import { operatorMigrations, type ServiceComposition } from '@eligo/service';
-import { tellFeatures } from './accounts/tell-features.ts';
-import { tellShopNames } from './accounts/tell-shop-names.ts';
-import { tellStatements } from './accounts/tell-statements.ts';
-import { tellTimeZones } from './accounts/tell-time-zones.ts';
+import { tellChanges } from './accounts/tell-changes.ts';
+import { tellings } from './accounts/tellings.ts';
 import { type GatewaySettings, readGatewaySettings } from './config.ts';
 import { deleteExpiredFiles } from './files/delete-expired-files.ts';
 import { buildGateway, type GatewayParts } from './gateway-parts.ts';
@@ -28,12 +26,10 @@ export function gatewayComposition(built: (parts: GatewayParts) => void): Servic
       const parts = buildGateway(context);
       built(parts);
       const { database, logger } = context;
+      const told = { billing: context.client(BillingService), checkout: context.client(CheckoutService) };
       const jobs = [
         deleteExpiredFiles({ database, stores: parts.stores, logger }),
-        tellStatements(database, context.client(CheckoutService), (init) => context.callerFor(init)),
-        tellFeatures(database, context.client(BillingService), (init) => context.callerFor(init)),
-        tellShopNames(database, context.client(BillingService), (init) => context.callerFor(init)),
-        tellTimeZones(database, context.client(BillingService), (init) => context.callerFor(init)),
+        ...tellings.map((telling) => tellChanges(telling, database, told, (init) => context.callerFor(init))),
       ];
       return { ...parts.checks, handlers: [], jobs, stop: () => parts.keys.stop() };
     },

@@ -6,7 +6,8 @@ import { RecordHealthCardStatementResponseSchema } from '@eligo/proto/checkout/v
 import { type TestDatabase, testDatabase } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isKey, keyHash, newKey } from '../src/accounts/key-format.ts';
-import { tellStatements } from '../src/accounts/tell-statements.ts';
+import { tellChanges } from '../src/accounts/tell-changes.ts';
+import { toldStatements } from '../src/accounts/tellings.ts';
 import {
   createAccount,
   createKey,
@@ -165,7 +166,7 @@ describe('accounts', () => {
     const told: (string | undefined)[] = [];
     const others: (string | undefined)[] = [];
     let meanwhile: () => Promise<unknown> = async () => undefined;
-    const checkout: Parameters<typeof tellStatements>[1] = {
+    const checkout: Parameters<typeof toldStatements.tell>[0]['checkout'] = {
       async recordHealthCardStatement({ substantiation }, { caller } = {}) {
         if (caller?.accountId === id) {
           expect(caller.testMode).toBe(false);
@@ -175,7 +176,7 @@ describe('accounts', () => {
         return create(RecordHealthCardStatementResponseSchema);
       },
     };
-    const job = tellStatements(database, checkout, ({ accountId, testMode }) =>
+    const job = tellChanges(toldStatements, database, { checkout }, ({ accountId, testMode }) =>
       create(CallerContextSchema, { accountId, testMode }),
     );
     const run = async () => {
@@ -210,7 +211,7 @@ describe('accounts', () => {
     for (let n = 0; n < 7; n++) ids.push((await createAccount(database, { name: 'A shop' })).account_id);
     const tried: number[] = [];
     let failing = (_n: number) => true;
-    const checkout: Parameters<typeof tellStatements>[1] = {
+    const checkout: Parameters<typeof toldStatements.tell>[0]['checkout'] = {
       async recordHealthCardStatement(_request, { caller } = {}) {
         const at = ids.indexOf(caller?.accountId ?? '');
         tried.push(at);
@@ -218,7 +219,9 @@ describe('accounts', () => {
         return create(RecordHealthCardStatementResponseSchema);
       },
     };
-    const job = tellStatements(database, checkout, ({ accountId }) => create(CallerContextSchema, { accountId }));
+    const job = tellChanges(toldStatements, database, { checkout }, ({ accountId }) =>
+      create(CallerContextSchema, { accountId }),
+    );
     const run = () => job.run(new AbortController().signal);
     await expect(run()).rejects.toThrow('checkout is away');
     expect(tried.splice(0)).toEqual([0, 1, 2]);

@@ -14,13 +14,7 @@ import {
 } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { beforeAll, expect, test } from 'vitest';
-import {
-  type ChangeQueue,
-  featuresToTell,
-  shopNamesToTell,
-  statementsToTell,
-  timeZonesToTell,
-} from '../src/accounts/change-queue.ts';
+import type { ChangeQueue } from '../src/accounts/change-queue.ts';
 import { createAccount } from '../src/accounts/create-account.ts';
 import { findAccountAtSandbox } from '../src/accounts/find-account-at-sandbox.ts';
 import { findAccountOfPage } from '../src/accounts/find-account-of-page.ts';
@@ -29,6 +23,7 @@ import { createKey, listKeys, revokeKey, rollKey } from '../src/accounts/keys.ts
 import { addOperator, findOperator, listOperators, revokeOperator } from '../src/accounts/operators.ts';
 import { createOrganization } from '../src/accounts/organizations.ts';
 import { resendAccounts } from '../src/accounts/resend-accounts.ts';
+import { tellings } from '../src/accounts/tellings.ts';
 import { findAccount, listAccounts, updateAccount } from '../src/accounts/update-account.ts';
 import { storeNames } from '../src/files/content-stores.ts';
 import { eraseFiles } from '../src/files/erase-files.ts';
@@ -98,10 +93,7 @@ async function run(place: TestDatabase): Promise<void> {
   await findAccount(database, accountId);
   await listAccounts(database);
   await resendAccounts(database);
-  await removeFirst(database, statementsToTell);
-  await removeFirst(database, featuresToTell);
-  await removeFirst(database, shopNamesToTell);
-  await removeFirst(database, timeZonesToTell);
+  for (const { queue } of tellings) await removeFirst(database, queue);
   for (const id of [accountId, seededId('facct', 1)]) {
     for (const testMode of [true, false]) {
       const found = await findAccountAtSandbox(database, sandboxAccountOf({ accountId: id, testMode }));

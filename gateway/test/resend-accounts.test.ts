@@ -1,13 +1,8 @@
 import { type Database, openSession, unscoped, withTx } from '@eligo/postgres';
 import { type TestDatabase, testDatabase, untilLockWait } from '@eligo/testkit';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import {
-  type ChangeQueue,
-  featuresToTell,
-  shopNamesToTell,
-  statementsToTell,
-  timeZonesToTell,
-} from '../src/accounts/change-queue.ts';
+import type { ChangeQueue } from '../src/accounts/change-queue.ts';
+import { tellings } from '../src/accounts/tellings.ts';
 import { createAccount, gatewayService, resendAccounts } from '../src/index.ts';
 
 let databases: TestDatabase;
@@ -37,13 +32,11 @@ async function queued<Value>(queue: ChangeQueue<Value>, accountId: string) {
 }
 
 async function valuesOf(accountId: string) {
-  const queues = [featuresToTell, shopNamesToTell, statementsToTell, timeZonesToTell] as ChangeQueue<unknown>[];
-  return Promise.all(queues.map(async (queue) => (await queued(queue, accountId)).value));
+  return Promise.all(tellings.map(async ({ queue }) => (await queued(queue, accountId)).value));
 }
 
 async function versionsOf(accountId: string): Promise<bigint[]> {
-  const queues = [featuresToTell, shopNamesToTell, statementsToTell, timeZonesToTell] as ChangeQueue<unknown>[];
-  return Promise.all(queues.map(async (queue) => (await queued(queue, accountId)).version));
+  return Promise.all(tellings.map(async ({ queue }) => (await queued(queue, accountId)).version));
 }
 
 describe('queueing all accounts again', () => {

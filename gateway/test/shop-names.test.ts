@@ -4,7 +4,8 @@ import { RecordShopNameResponseSchema } from '@eligo/proto/billing/v1/billing';
 import { CallerContextSchema } from '@eligo/proto/caller/v1/caller';
 import { type TestDatabase, testDatabase } from '@eligo/testkit';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { tellShopNames } from '../src/accounts/tell-shop-names.ts';
+import { tellChanges } from '../src/accounts/tell-changes.ts';
+import { toldShopNames } from '../src/accounts/tellings.ts';
 import { createAccount, gatewayService, updateAccount } from '../src/index.ts';
 
 let databases: TestDatabase;
@@ -19,7 +20,7 @@ test('tells billing what shoppers call a shop, at each change, until it is recor
   const { account_id: id } = await createAccount(database, { name: 'Corner Care Inc.' });
   const told: [string | undefined, bigint | undefined][] = [];
   let isAway = false;
-  const billing: Parameters<typeof tellShopNames>[1] = {
+  const billing: Parameters<typeof toldShopNames.tell>[0]['billing'] = {
     async recordShopName({ name, version }, { caller } = {}) {
       if (isAway) throw new Error('billing is away');
       expect([caller?.accountId, caller?.testMode]).toEqual([id, false]);
@@ -27,7 +28,7 @@ test('tells billing what shoppers call a shop, at each change, until it is recor
       return create(RecordShopNameResponseSchema);
     },
   };
-  const job = tellShopNames(database, billing, ({ accountId, testMode }) =>
+  const job = tellChanges(toldShopNames, database, { billing }, ({ accountId, testMode }) =>
     create(CallerContextSchema, { accountId, testMode }),
   );
   const run = async () => {

@@ -4,7 +4,8 @@ import { RecordTimeZoneResponseSchema } from '@eligo/proto/billing/v1/billing';
 import { CallerContextSchema } from '@eligo/proto/caller/v1/caller';
 import { type TestDatabase, testDatabase } from '@eligo/testkit';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { tellTimeZones } from '../src/accounts/tell-time-zones.ts';
+import { tellChanges } from '../src/accounts/tell-changes.ts';
+import { toldTimeZones } from '../src/accounts/tellings.ts';
 import { createAccount, gatewayService, updateAccount } from '../src/index.ts';
 
 let databases: TestDatabase;
@@ -40,7 +41,7 @@ test('billing is told the time zone of an account in both modes, at each change,
   const { account_id: id } = await createAccount(database, { name: 'A shop', timeZone: 'America/Denver' });
   const told: [string | undefined, boolean | undefined, bigint | undefined][] = [];
   let isAway = false;
-  const billing: Parameters<typeof tellTimeZones>[1] = {
+  const billing: Parameters<typeof toldTimeZones.tell>[0]['billing'] = {
     async recordTimeZone({ timeZone, version }, { caller } = {}) {
       if (isAway) throw new Error('billing is away');
       expect(caller?.accountId).toBe(id);
@@ -48,7 +49,7 @@ test('billing is told the time zone of an account in both modes, at each change,
       return create(RecordTimeZoneResponseSchema);
     },
   };
-  const job = tellTimeZones(database, billing, ({ accountId, testMode }) =>
+  const job = tellChanges(toldTimeZones, database, { billing }, ({ accountId, testMode }) =>
     create(CallerContextSchema, { accountId, testMode }),
   );
   const run = async () => {

@@ -4,7 +4,8 @@ import { RecordAccountFeaturesResponseSchema } from '@eligo/proto/billing/v1/bil
 import { CallerContextSchema } from '@eligo/proto/caller/v1/caller';
 import { type TestDatabase, testDatabase } from '@eligo/testkit';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { tellFeatures } from '../src/accounts/tell-features.ts';
+import { tellChanges } from '../src/accounts/tell-changes.ts';
+import { toldFeatures } from '../src/accounts/tellings.ts';
 import { createAccount, gatewayService, updateAccount } from '../src/index.ts';
 
 let databases: TestDatabase;
@@ -20,7 +21,7 @@ test('tells billing what an account can do in both modes, each change until it i
   const { account_id: id } = await createAccount(database, { name: 'A shop', features: ['receipts'] });
   const told: [boolean, string[], bigint][] = [];
   let meanwhile: (testMode: boolean) => Promise<unknown> = async () => undefined;
-  const billing: Parameters<typeof tellFeatures>[1] = {
+  const billing: Parameters<typeof toldFeatures.tell>[0]['billing'] = {
     async recordAccountFeatures({ features = [], version = 0n }, { caller } = {}) {
       if (caller?.accountId === id) {
         await meanwhile(caller.testMode);
@@ -29,7 +30,7 @@ test('tells billing what an account can do in both modes, each change until it i
       return create(RecordAccountFeaturesResponseSchema);
     },
   };
-  const job = tellFeatures(database, billing, ({ accountId, testMode }) =>
+  const job = tellChanges(toldFeatures, database, { billing }, ({ accountId, testMode }) =>
     create(CallerContextSchema, { accountId, testMode }),
   );
   const run = async () => {

@@ -1,4 +1,4 @@
-import { type Database, unscoped } from '@eligo/postgres';
+import { type Database, type Tx, unscoped } from '@eligo/postgres';
 
 /** What is to be told of an account. */
 export interface Change<Value> {
@@ -14,23 +14,30 @@ export interface ChangeQueue<Value> {
   page(database: Database, after: bigint, limit: number): Promise<Change<Value>[]>;
   /** Removes a change that the service has recorded. A newer one of the account stays. */
   remove(database: Database, change: Change<Value>): Promise<void>;
+  /** Queues what these accounts are, with new versions. */
+  queueAgain(tx: Tx, accountIds: readonly string[]): Promise<void>;
 }
 
-export const statementsToTell = changeQueue<string | null>('statements_to_tell', 'substantiation');
-export const featuresToTell = changeQueue<string[]>('features_to_tell', 'features');
-export const shopNamesToTell = changeQueue<string>('shop_names_to_tell', 'name');
-export const timeZonesToTell = changeQueue<string>('time_zones_to_tell', 'time_zone');
+interface QueueColumns {
+  readonly table: string;
+  readonly column: string;
+  /** What the triggers of the accounts put into the column. */
+  readonly ofAccount: string;
+}
 
-// Each table has the last change of an account.
-function changeQueue<Value>(
-  table: 'statements_to_tell' | 'features_to_tell' | 'shop_names_to_tell' | 'time_zones_to_tell',
-  column: 'substantiation' | 'features' | 'name' | 'time_zone',
-): ChangeQueue<Value> {
+/** The queue of a table that has the last change of each account. */
+export function changeQueue<Value>({ table, column, ofAccount }: QueueColumns): ChangeQueue<Value> {
   const select = unscoped<{ account_id: string; value: Value; version: bigint }>(
     `${table}.page`,
     `select account_id, ${column} as value, version from ${table} where version > $1 order by version limit $2`,
   );
   const remove = unscoped<never>(`${table}.remove`, `delete from ${table} where account_id = $1 and version = $2`);
+  const removePage = unscoped(`${table}.remove_page`, `delete from ${table} where account_id = any ($1::text[])`);
+  const queuePage = unscoped(
+    `${table}.queue_page`,
+    `insert into ${table} (account_id, ${column})
+         select account_id, ${ofAccount} from accounts where account_id = any ($1::text[]) order by account_id`,
+  );
   return {
     async page(database, after, limit) {
       const rows = await database.rows(select, null, [after, limit]);
@@ -38,6 +45,11 @@ function changeQueue<Value>(
     },
     async remove(database, { accountId, version }) {
       await database.execute(remove, null, [accountId, version]);
+    },
+    // As the triggers do: a change gets a new version only as a new row.
+    async queueAgain(tx, accountIds) {
+      await tx.execute(removePage, null, [accountIds]);
+      await tx.execute(queuePage, null, [accountIds]);
     },
   };
 }

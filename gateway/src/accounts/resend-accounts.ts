@@ -1,4 +1,5 @@
 import { type Database, inPages, type Tx, unscoped, withTx } from '@eligo/postgres';
+import { tellings } from './tellings.ts';
 
 // Changes of these accounts wait while a page is queued: some milliseconds.
 const pageSize = 500;
@@ -22,7 +23,7 @@ async function queuePage(tx: Tx, after: string): Promise<string[]> {
   // A change of an account is queued before the lock or after it: the version of what is queued here is between theirs, as is its value.
   const rows = await tx.rows(lockPage, null, [after, pageSize]);
   const ids = rows.map(({ account_id }) => account_id);
-  for (const statement of queueAgain) await tx.execute(statement, null, [ids]);
+  for (const { queue } of tellings) await queue.queueAgain(tx, ids);
   await tx.execute(notify, null);
   return ids;
 }
@@ -32,22 +33,4 @@ const lockPage = unscoped<{ account_id: string }>(
   'accounts.lock_page',
   'select account_id from accounts where account_id > $1 order by account_id limit $2 for no key update',
 );
-const queueAgain = [
-  again('features_to_tell', 'features', 'features'),
-  again('shop_names_to_tell', 'name', 'coalesce(display_name, name)'),
-  again('statements_to_tell', 'substantiation', 'substantiation'),
-  again('time_zones_to_tell', 'time_zone', 'time_zone'),
-].flat();
 const notify = unscoped('accounts.notify', `select pg_notify('eligo_gateway_statements', '')`);
-
-// As the triggers of the accounts do: a change gets a new version only as a new row.
-function again(table: string, column: string, value: string) {
-  return [
-    unscoped(`${table}.remove_page`, `delete from ${table} where account_id = any ($1::text[])`),
-    unscoped(
-      `${table}.queue_page`,
-      `insert into ${table} (account_id, ${column})
-         select account_id, ${value} from accounts where account_id = any ($1::text[]) order by account_id`,
-    ),
-  ];
-}

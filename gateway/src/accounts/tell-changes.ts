@@ -1,13 +1,18 @@
 import type { Database } from '@eligo/postgres';
+import type { CallerContext } from '@eligo/proto/caller/v1/caller';
+import type { CallerInit, CallOptions } from '@eligo/rpc';
 import type { Job } from '@eligo/service';
 import type { Change, ChangeQueue } from './change-queue.ts';
 
 /** What of each account is told to a service. */
-export interface Telling<Value> {
-  readonly name: string;
+export interface Telling<Value, Services> {
+  /** The name of its job. */
+  readonly job: string;
   readonly queue: ChangeQueue<Value>;
+  /** The modes in which it is told, one call for each. */
+  readonly testModes: readonly boolean[];
   /** Returns once the service has recorded a change. Telling it twice changes nothing. */
-  tell(change: Change<Value>): Promise<void>;
+  tell(services: Services, change: Change<Value>, call: CallOptions): Promise<unknown>;
 }
 
 const pageSize = 100;
@@ -15,15 +20,23 @@ const pageSize = 100;
 const failuresInARow = 3;
 
 /** How long a service has for one call. */
-export const tellTimeoutMs = 2_000;
+const timeoutMs = 2_000;
 
 /** Tells a service each change of accounts, until it has recorded it. */
-export function tellChanges<Value>(database: Database, { name, queue, tell }: Telling<Value>): Job {
+export function tellChanges<Value, Services>(
+  { job, queue, testModes, tell }: Telling<Value, Services>,
+  database: Database,
+  services: Services,
+  callerFor: (init: CallerInit) => CallerContext,
+): Job {
   // Where the next run begins, so that changes that fail do not hold up those behind them.
   let reached = 0n;
 
   async function settle(change: Change<Value>): Promise<void> {
-    await tell(change);
+    for (const testMode of testModes) {
+      const caller = callerFor({ accountId: change.accountId, testMode });
+      await tell(services, change, { caller, timeoutMs });
+    }
     await queue.remove(database, change);
   }
 
@@ -52,7 +65,7 @@ export function tellChanges<Value>(database: Database, { name, queue, tell }: Te
   }
 
   return {
-    name,
+    name: job,
     // A notice of the change wakes the job; this finds what was not told then.
     everyMs: 60_000,
     async run(signal) {
