@@ -1,12 +1,10 @@
 import { create } from '@bufbuild/protobuf';
 import { Failure } from '@eligo/failures';
 import type { Database } from '@eligo/postgres';
-import { CallerContextSchema } from '@eligo/proto/caller/v1/caller';
 import { RecordHealthCardStatementResponseSchema } from '@eligo/proto/checkout/v1/checkout';
 import { type TestDatabase, testDatabase } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isKey, keyHash, newKey } from '../src/accounts/key-format.ts';
-import { tellChanges } from '../src/accounts/tell-changes.ts';
 import { toldStatements } from '../src/accounts/tellings.ts';
 import {
   createAccount,
@@ -21,6 +19,7 @@ import {
   rollKey,
   updateAccount,
 } from '../src/index.ts';
+import { teller } from './gateway-database.ts';
 
 let databases: TestDatabase;
 let database: Database;
@@ -176,11 +175,9 @@ describe('accounts', () => {
         return create(RecordHealthCardStatementResponseSchema);
       },
     };
-    const job = tellChanges(toldStatements, database, { checkout }, ({ accountId, testMode }) =>
-      create(CallerContextSchema, { accountId, testMode }),
-    );
+    const runOnce = teller(database, toldStatements, { checkout });
     const run = async () => {
-      while (await job.run(new AbortController().signal));
+      while (await runOnce());
       return told.splice(0);
     };
     const say = (substantiation: 'iias' | null) =>
@@ -219,10 +216,7 @@ describe('accounts', () => {
         return create(RecordHealthCardStatementResponseSchema);
       },
     };
-    const job = tellChanges(toldStatements, database, { checkout }, ({ accountId }) =>
-      create(CallerContextSchema, { accountId }),
-    );
-    const run = () => job.run(new AbortController().signal);
+    const run = teller(database, toldStatements, { checkout });
     await expect(run()).rejects.toThrow('checkout is away');
     expect(tried.splice(0)).toEqual([0, 1, 2]);
     failing = (n) => n < 4;

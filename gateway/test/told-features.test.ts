@@ -1,24 +1,14 @@
 import { create } from '@bufbuild/protobuf';
-import type { Database } from '@eligo/postgres';
 import { RecordAccountFeaturesResponseSchema } from '@eligo/proto/billing/v1/billing';
-import { CallerContextSchema } from '@eligo/proto/caller/v1/caller';
-import { type TestDatabase, testDatabase } from '@eligo/testkit';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { tellChanges } from '../src/accounts/tell-changes.ts';
+import { expect, test } from 'vitest';
 import { toldFeatures } from '../src/accounts/tellings.ts';
-import { createAccount, gatewayService, updateAccount } from '../src/index.ts';
+import { createAccount, updateAccount } from '../src/index.ts';
+import { teller, useGatewayDatabase } from './gateway-database.ts';
 
-let databases: TestDatabase;
-let database: Database;
-
-beforeAll(async () => {
-  databases = await testDatabase(gatewayService);
-  database = databases.open('gateway');
-});
-afterAll(() => databases?.drop());
+const gateway = useGatewayDatabase();
 
 test('tells billing what an account can do in both modes, each change until it is recorded, the last one last, whoever makes it [D14.355]', async () => {
-  const { account_id: id } = await createAccount(database, { name: 'A shop', features: ['receipts'] });
+  const { account_id: id } = await createAccount(gateway.database, { name: 'A shop', features: ['receipts'] });
   const told: [boolean, string[], bigint][] = [];
   let meanwhile: (testMode: boolean) => Promise<unknown> = async () => undefined;
   const billing: Parameters<typeof toldFeatures.tell>[0]['billing'] = {
@@ -30,11 +20,9 @@ test('tells billing what an account can do in both modes, each change until it i
       return create(RecordAccountFeaturesResponseSchema);
     },
   };
-  const job = tellChanges(toldFeatures, database, { billing }, ({ accountId, testMode }) =>
-    create(CallerContextSchema, { accountId, testMode }),
-  );
+  const runOnce = teller(gateway.database, toldFeatures, { billing });
   const run = async () => {
-    while (await job.run(new AbortController().signal));
+    while (await runOnce());
     return told.splice(0).map(([testMode, features]) => [testMode, features]);
   };
   const inBothModes = (features: string[]) => [
@@ -43,7 +31,7 @@ test('tells billing what an account can do in both modes, each change until it i
   ];
   expect(await run()).toEqual(inBothModes(['receipts']));
   expect(await run()).toEqual([]);
-  await updateAccount(database, id, { addFeatures: ['food_eligibility'] });
+  await updateAccount(gateway.database, id, { addFeatures: ['food_eligibility'] });
   // Billing goes away between the two modes: both are told again.
   meanwhile = async (testMode) => {
     if (testMode) throw new Error('billing is away');
@@ -53,14 +41,14 @@ test('tells billing what an account can do in both modes, each change until it i
   meanwhile = async () => undefined;
   expect(await run()).toEqual(inBothModes(['food_eligibility', 'receipts']));
   // A change while the call is under way stays in the queue.
-  await updateAccount(database, id, { removeFeatures: ['receipts'] });
+  await updateAccount(gateway.database, id, { removeFeatures: ['receipts'] });
   meanwhile = async () => {
     meanwhile = async () => undefined;
-    await databases.admin("update gateway.accounts set features = '{}' where account_id = $1", [id]);
+    await gateway.databases.admin("update gateway.accounts set features = '{}' where account_id = $1", [id]);
   };
   expect(await run()).toEqual(inBothModes(['food_eligibility']));
   expect(await run()).toEqual(inBothModes([]));
-  await updateAccount(database, id, { name: 'Renamed' });
+  await updateAccount(gateway.database, id, { name: 'Renamed' });
   expect(await run()).toEqual([]);
-  expect(await databases.admin('select 1 from gateway.features_to_tell')).toEqual([]);
+  expect(await gateway.databases.admin('select 1 from gateway.features_to_tell')).toEqual([]);
 });
