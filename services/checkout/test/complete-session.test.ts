@@ -112,7 +112,7 @@ describe('the checkout page with two cards', () => {
 
   it('is canceled by its shopper while a hold waits for a second card, and not once the cards are authorized [D14.82]', async () => {
     const [hsa, credit] = await Promise.all([fixture.card('hsa'), fixture.card('credit')]);
-    const cancelOnPage = ({ id }: Session) => cancelSession(fixture.context, fixture.scope, id, { onlyOpen: true });
+    const cancelOnPage = ({ id }: Session) => cancelSession(fixture.context, fixture.scope, id, { by: 'shopper' });
     const waiting = await fixture.mixedSession(hsa);
     expect((await pay(waiting, hsa)).nextAction?.type).toBe('provide_second_payment_method');
     expect((await cancelOnPage(waiting)).status).toBe('canceled');

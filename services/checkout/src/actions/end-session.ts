@@ -22,10 +22,10 @@ export async function expireSession(needs: Needs, scope: Scope, id: string): Pro
   });
 }
 
-/** What a cancellation is limited to. */
+/** Who cancels a session. */
 export interface Cancellation {
   /** A shopper cancels an open session alone: once its cards are authorized, the order is the shop's (decisions 14.82). */
-  readonly onlyOpen?: boolean;
+  readonly by: 'shopper' | 'partner';
 }
 
 /** Cancels an open or paid session and schedules the voids of its holds. Never after a capture (decisions 7). */
@@ -33,18 +33,18 @@ export async function cancelSession(
   needs: Needs,
   scope: Scope,
   id: string,
-  { onlyOpen = false }: Cancellation = {},
+  { by }: Cancellation = { by: 'partner' },
 ): Promise<Session> {
   return withTx(needs.database, scope, async (tx) => {
     const session = await lockExisting(tx, scope, id);
     if (session.status === 'canceled') throw new Failure('checkout_session_canceled');
     if (session.status === 'expired') throw new Failure('checkout_session_expired');
-    const isProcessed = session.status === 'complete' || (onlyOpen && session.status === 'paid');
+    const isProcessed = session.status === 'complete' || (by === 'shopper' && session.status === 'paid');
     if (isProcessed || session.amountReceivedCents > 0) {
       throw new Failure('checkout_session_already_processed');
     }
     const ended = (await endSession(needs, tx, scope, session, 'canceled')) ?? refuseWhileCharging();
-    await noteCancellation(tx, scope, id, onlyOpen ? 'shopper' : 'partner');
+    await noteCancellation(tx, scope, id, by);
     return ended;
   });
 }
