@@ -1,8 +1,9 @@
 import { sandboxAccountOf } from '@eligo/processor';
-import { waitUntil } from '@eligo/testkit';
 import { type Json, text } from '../records.ts';
 import { newSession } from '../shop.ts';
 import type { RunningShop } from './running-shop.ts';
+import { unlessBroken } from './unless-broken.ts';
+import { untilAnswered } from './until-answered.ts';
 
 /** A session that its shopper pays on its page. */
 export interface PageCart {
@@ -86,22 +87,20 @@ export async function reloadPage(cart: PageCart): Promise<Json> {
 
 /** Asks until there is an answer that does not say to ask again. */
 export function insistOnPage(ask: () => Promise<PageAnswer | undefined>): Promise<PageAnswer> {
-  return waitUntil(
-    async () => {
-      const answer = await ask();
-      return answer !== undefined && answer.status !== 503 && answer.status !== 429 && answer;
-    },
-    { withinMs: 60_000, everyMs: 200, what: 'an answer of the page' },
-  );
+  return untilAnswered(ask, { what: 'an answer of the page', withinMs: 60_000, again: [503, 429] });
 }
 
-async function send(url: string, request: RequestInit): Promise<PageAnswer | undefined> {
-  try {
+/** The same of a payment, after which the page is as it then is, or the session was paid already. Throws at any other answer. */
+export async function insistOnPayment(ask: () => Promise<PageAnswer | undefined>): Promise<void> {
+  const { status, body } = await insistOnPage(ask);
+  if (status !== 200 && body.code !== 'checkout_session_already_processed') {
+    throw new Error(`the page was answered ${status} ${JSON.stringify(body)}`);
+  }
+}
+
+function send(url: string, request: RequestInit): Promise<PageAnswer | undefined> {
+  return unlessBroken(async () => {
     const answer = await fetch(url, { headers: { 'content-type': 'application/json' }, ...request });
     return { status: answer.status, body: (await answer.json()) as Json };
-  } catch (error) {
-    // fetch says so of a connection that broke, and of a body that ended early.
-    if (error instanceof TypeError) return undefined;
-    throw error;
-  }
+  });
 }

@@ -8,13 +8,20 @@ export const callerDeaths = ['confirm.claimed', 'charge.fence_passed', 'charge.b
 /** Kills the gateway alone while checkout is in the middle of the charge; only the split has a caller that can die alone. */
 export async function runCallerDeath(running: RunningShop, failpoint: string, retry: Retry): Promise<void> {
   const cart = await newCart(running);
-  await dieIn(running, cart, retry, { sent: true }, async (confirming) => {
-    const held = await holdAt(running, failpoint);
-    const answered = confirming();
-    await held.reached();
-    running.eligo.kill('gateway');
-    await answered;
-    await held.letGo();
-    await recovered(running, 'the gateway');
-  });
+  await dieIn(running, cart, retry, { sent: true }, (confirming) => killCallerAt(running, failpoint, confirming));
+}
+
+/** Asks checkout through the gateway, kills the gateway alone while checkout is at the failpoint, and resolves once there is a gateway again. */
+export async function killCallerAt(
+  running: RunningShop,
+  failpoint: string,
+  ask: () => Promise<unknown>,
+): Promise<void> {
+  const held = await holdAt(running, failpoint);
+  const answered = ask();
+  await held.reached();
+  running.eligo.kill('gateway');
+  await answered;
+  await held.letGo();
+  await recovered(running, 'the gateway');
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type ApiAnswer, waitUntil } from '@eligo/testkit';
+import type { ApiAnswer } from '@eligo/testkit';
 import { booksAgree } from '../books.ts';
 import { type Json, records } from '../records.ts';
 import type { CaptureCrash, CaptureKind } from './capture-crashes.ts';
@@ -8,6 +8,8 @@ import { passesExactly } from './passes-of.ts';
 import { type Retry, recovered } from './run-confirm-crash.ts';
 import type { RunningShop } from './running-shop.ts';
 import { expectStanding, standingOf } from './standing-of.ts';
+import { unlessBroken } from './unless-broken.ts';
+import { untilAnswered } from './until-answered.ts';
 
 /** From here on a capture is requested: it is carried out though nobody asks again. */
 const requestedFrom = new Set([
@@ -80,7 +82,7 @@ function leavesAHold({ amount, isFinal = false }: Parts): boolean {
 }
 
 // The answer, or undefined when the connection broke.
-async function ask(
+function ask(
   { api }: RunningShop,
   { sessionId }: PageCart,
   { amount, isFinal }: Parts,
@@ -91,22 +93,12 @@ async function ask(
     ...(isFinal === undefined ? {} : { final_capture: isFinal }),
   };
   const path = `/v1/checkout/sessions/${sessionId}/capture`;
-  try {
-    return await api.post(path, { checkout_session: body }, { idempotencyKey: key });
-  } catch (error) {
-    if (error instanceof TypeError) return undefined;
-    throw error;
-  }
+  return unlessBroken(() => api.post(path, { checkout_session: body }, { idempotencyKey: key }));
 }
 
 function insist(running: RunningShop, cart: PageCart, parts: Parts, key: string): Promise<ApiAnswer> {
-  return waitUntil(
-    async () => {
-      const answer = await ask(running, cart, parts, key);
-      return answer !== undefined && answer.status !== 503 && answer;
-    },
-    { withinMs: 60_000, everyMs: 200, what: 'an answer to the capture' },
-  );
+  const what = 'an answer to the capture';
+  return untilAnswered(() => ask(running, cart, parts, key), { what, withinMs: 60_000 });
 }
 
 function expectStatus({ status, body, text }: ApiAnswer, wanted: number): void {

@@ -1,4 +1,4 @@
-import { type ApiAnswer, waitUntil } from '@eligo/testkit';
+import type { ApiAnswer } from '@eligo/testkit';
 import { booksAgree } from '../books.ts';
 import { type Json, record, text } from '../records.ts';
 import { make, newCard } from '../shop.ts';
@@ -7,6 +7,8 @@ import type { PageCrash } from './page-crashes.ts';
 import { type Retry, recovered } from './run-confirm-crash.ts';
 import { type Cart, newCart, type RunningShop } from './running-shop.ts';
 import { newShopper } from './shopper.ts';
+import { unlessBroken } from './unless-broken.ts';
+import { untilAnswered } from './until-answered.ts';
 
 /**
  * Pays on the page with two cards, has the process die there, and holds what becomes of it against the model: both cards are charged once and
@@ -48,13 +50,9 @@ function pay(running: RunningShop, cart: Cart, second: string): Promise<ApiAnswe
 }
 
 // The answer, or undefined when the connection broke.
-async function complete({ api }: RunningShop, sessionId: string, fields: Json): Promise<ApiAnswer | undefined> {
-  try {
-    return await api.post(`/v1/test_helpers/checkout/sessions/${sessionId}/complete`, { checkout_session: fields });
-  } catch (error) {
-    if (error instanceof TypeError) return undefined;
-    throw error;
-  }
+function complete({ api }: RunningShop, sessionId: string, fields: Json): Promise<ApiAnswer | undefined> {
+  const path = `/v1/test_helpers/checkout/sessions/${sessionId}/complete`;
+  return unlessBroken(() => api.post(path, { checkout_session: fields }));
 }
 
 // The session as it is, or that it is paid already.
@@ -69,13 +67,7 @@ async function accepted(ask: () => Promise<ApiAnswer | undefined>): Promise<void
 
 // 503 while the first try is still in flight, and after a call that a cold process did not end within its second.
 function final(ask: () => Promise<ApiAnswer | undefined>): Promise<ApiAnswer> {
-  return waitUntil(
-    async () => {
-      const given = await ask();
-      return given !== undefined && given.status !== 503 && given;
-    },
-    { withinMs: 40_000, everyMs: 200, what: 'an answer of the page' },
-  );
+  return untilAnswered(ask, { what: 'an answer of the page', withinMs: 40_000 });
 }
 
 /** Sets a card up in a session that moves no money, has the process die in the middle, and finishes it by asking again. */

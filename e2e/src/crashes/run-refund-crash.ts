@@ -7,6 +7,8 @@ import type { RefundCrash } from './refund-crashes.ts';
 import { expectAnswer, type Retry, recovered } from './run-confirm-crash.ts';
 import { type Cart, newCart, type RunningShop } from './running-shop.ts';
 import { newShopper } from './shopper.ts';
+import { unlessBroken } from './unless-broken.ts';
+import { untilAnswered } from './until-answered.ts';
 
 const refundCents = 1_000;
 
@@ -54,24 +56,17 @@ async function dieWhileReturned(running: RunningShop, crash: RefundCrash, cart: 
 }
 
 // The answer, or undefined when the connection broke.
-async function ask({ api }: RunningShop, cart: Cart, key: string): Promise<ApiAnswer | undefined> {
+function ask({ api }: RunningShop, cart: Cart, key: string): Promise<ApiAnswer | undefined> {
   const body: Json = { checkout_session: { amount: refundCents } };
-  try {
-    return await api.post(`/v1/checkout/sessions/${cart.sessionId}/refund`, body, { idempotencyKey: key });
-  } catch (error) {
-    if (error instanceof TypeError) return undefined;
-    throw error;
-  }
+  const path = `/v1/checkout/sessions/${cart.sessionId}/refund`;
+  return unlessBroken(() => api.post(path, body, { idempotencyKey: key }));
 }
 
 async function insist(running: RunningShop, cart: Cart, key: string): Promise<ApiAnswer> {
-  const answer = await waitUntil(
-    async () => {
-      const given = await ask(running, cart, key);
-      return given !== undefined && given.status !== 503 && given;
-    },
-    { withinMs: 40_000, everyMs: 200, what: 'an answer to the refund' },
-  );
+  const answer = await untilAnswered(() => ask(running, cart, key), {
+    what: 'an answer to the refund',
+    withinMs: 40_000,
+  });
   if (answer.status !== 200) throw new Error(`a refund was answered ${answer.status} ${answer.text}`);
   return answer;
 }

@@ -5,6 +5,7 @@ import { make, newCard, newCustomer } from '../shop.ts';
 import { recovered } from './run-confirm-crash.ts';
 import type { RunningShop } from './running-shop.ts';
 import type { SetUpCrash, SetUpWay } from './set-up-crashes.ts';
+import { unlessBroken } from './unless-broken.ts';
 
 /** A trial whose card is set up. */
 interface Trial {
@@ -80,13 +81,8 @@ async function newTrial({ api, shop }: RunningShop, way: SetUpWay): Promise<Tria
 }
 
 // One request, whose connection may break.
-async function create({ api }: RunningShop, { fields, key }: Trial): Promise<ApiAnswer | undefined> {
-  try {
-    return await api.post('/v1/subscriptions', { subscription: fields }, { idempotencyKey: key });
-  } catch (error) {
-    if (error instanceof TypeError) return undefined;
-    throw error;
-  }
+function create({ api }: RunningShop, { fields, key }: Trial): Promise<ApiAnswer | undefined> {
+  return unlessBroken(() => api.post('/v1/subscriptions', { subscription: fields }, { idempotencyKey: key }));
 }
 
 function stepsOf(running: RunningShop, trial: Trial, way: SetUpWay) {

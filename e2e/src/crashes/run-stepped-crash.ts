@@ -5,8 +5,8 @@ import { runCli } from '../run-cli.ts';
 import { openShop } from '../shop.ts';
 import {
   insistOnPage,
+  insistOnPayment,
   newPageCart,
-  type PageAnswer,
   type PageCart,
   payOnPage,
   reloadPage,
@@ -18,7 +18,7 @@ import { type SteppedCrash, type SteppedPayment, steppedPasses } from './page-st
 import { passesExactly } from './passes-of.ts';
 import { recovered } from './run-confirm-crash.ts';
 import type { RunningShop } from './running-shop.ts';
-import { expectStanding, type Standing } from './standing-of.ts';
+import { expectStanding, type Standing, unpaid } from './standing-of.ts';
 
 /** The shopper goes away once the process has died, or reloads the page and does what it asks for. */
 export const steppedRetries = ['the shopper comes back', 'the shopper stays away'] as const;
@@ -68,12 +68,12 @@ export async function runSteppedCrash(shared: RunningShop, crash: SteppedCrash, 
   if (retry === 'the shopper comes back') {
     await comeBack(cart, steps);
     await booksAgree(eligo);
-    return expectStanding(running, cart.sessionId, [isRefused ? nothing : paidBy(cart, crash.payment)]);
+    return expectStanding(running, cart.sessionId, [isRefused ? unpaid : paidBy(cart, crash.payment)]);
   }
   await giveUpWaiting(running, cart, crash.step);
   await booksAgree(eligo);
   const possible =
-    crash.step === 2 ? [isRefused ? nothing : paidBy(cart, crash.payment)] : afterFirst(cart, crash.payment);
+    crash.step === 2 ? [isRefused ? unpaid : paidBy(cart, crash.payment)] : afterFirst(cart, crash.payment);
   await expectStanding(running, cart.sessionId, possible);
 }
 
@@ -88,8 +88,6 @@ export async function passesStepped(shared: RunningShop, payment: SteppedPayment
   await passesExactly(running, second, () => insistOnPage(steps.second), { isInFlight: isWaiting });
 }
 
-const nothing: Standing = { status: 'open', received: 0, taken: [] };
-
 function amountsOf({ eligibleCents, totalCents }: PageCart, payment: SteppedPayment): [health: number, other: number] {
   const health = ways[payment].health === 'shortHsa' ? shortCents : eligibleCents;
   return [health, totalCents - health];
@@ -102,7 +100,7 @@ function paidBy(cart: PageCart, payment: SteppedPayment): Standing {
 // The health card waits for the other one; what waited for its bank is given up with its hold.
 function afterFirst(cart: PageCart, payment: SteppedPayment): Standing[] {
   const [health] = amountsOf(cart, payment);
-  return ways[payment].isOneByOne === true ? [{ ...nothing, held: [health] }] : [nothing];
+  return ways[payment].isOneByOne === true ? [{ ...unpaid, held: [health] }] : [unpaid];
 }
 
 async function stepsOf(running: RunningShop, payment: SteppedPayment) {
@@ -139,15 +137,9 @@ async function comeBack(cart: PageCart, { first, second, answerBank }: Steps): P
     if (action === 'payment_failed') return;
     if (view.authentication !== null) await answerBank();
     const goOn = view.authentication !== null || action === 'provide_second_payment_method' ? second : first;
-    acceptable(await insistOnPage(goOn));
+    await insistOnPayment(goOn);
   }
   throw new Error('the page asks again and again');
-}
-
-function acceptable({ status, body }: PageAnswer): void {
-  if (status !== 200 && body.code !== 'checkout_session_already_processed') {
-    throw new Error(`the page was answered ${status} ${JSON.stringify(body)}`);
-  }
 }
 
 // Minutes of production: the time in which a card may still be confirmed.

@@ -1,7 +1,7 @@
 import { booksAgree } from '../books.ts';
-import { holdAt } from './hold-at.ts';
 import {
   insistOnPage,
+  insistOnPayment,
   newPageCart,
   type PageCart,
   payOnPage,
@@ -10,9 +10,10 @@ import {
   typeCard,
 } from './page-shopper.ts';
 import { passesExactly } from './passes-of.ts';
+import { killCallerAt } from './run-caller-death.ts';
 import { recovered } from './run-confirm-crash.ts';
 import type { RunningShop } from './running-shop.ts';
-import { expectStanding, type Standing } from './standing-of.ts';
+import { expectStanding, type Standing, unpaid } from './standing-of.ts';
 import { type TypedCrash, type TypedPayment, typedPasses } from './typed-crashes.ts';
 
 /** What the shopper does after the crash: goes away, sends the same cards again as the page does, or types cards that pay. */
@@ -36,15 +37,7 @@ export const pageCallerDeaths = ['plan.attempt_begun', 'charge.before_settle_com
 
 /** The same where the gateway dies, and checkout goes on without a caller. */
 export function runPageCallerDeath(running: RunningShop, failpoint: string, retry: ShopperRetry): Promise<void> {
-  return dieWhilePaying(running, 'two cards', retry, async (paying) => {
-    const held = await holdAt(running, failpoint);
-    const answered = paying();
-    await held.reached();
-    running.eligo.kill('gateway');
-    await answered;
-    await held.letGo();
-    await recovered(running, 'the gateway');
-  });
+  return dieWhilePaying(running, 'two cards', retry, (paying) => killCallerAt(running, failpoint, paying));
 }
 
 /** Throws unless a payment that nothing disturbs passes each failpoint as often as the list says, and no other one. */
@@ -52,7 +45,7 @@ export async function passesTyped(running: RunningShop, payment: TypedPayment): 
   const cart = await newPageCart(running);
   const cards = await typeCards(running, payment);
   await passesExactly(running, typedPasses[payment], () => insistOnPage(() => payOnPage(cart, cards)));
-  await expectStanding(running, cart.sessionId, [isDeclined(payment) ? nothing : paid(cart, payment)]);
+  await expectStanding(running, cart.sessionId, [isDeclined(payment) ? unpaid : paid(cart, payment)]);
 }
 
 async function dieWhilePaying(
@@ -72,11 +65,9 @@ async function dieWhilePaying(
   const { state } = await reloadPage(cart);
   await booksAgree(running.eligo);
   const isPaid = retry === 'other cards' || !isDeclined(payment);
-  await expectStanding(running, cart.sessionId, [isPaid ? paid(cart, good) : nothing]);
+  await expectStanding(running, cart.sessionId, [isPaid ? paid(cart, good) : unpaid]);
   if (state !== (isPaid ? 'complete' : 'open')) throw new Error(`the page says ${state}`);
 }
-
-const nothing: Standing = { status: 'open', received: 0, taken: [] };
 
 function paid({ eligibleCents, totalCents }: PageCart, payment: TypedPayment): Standing {
   const taken = payment.startsWith('two') ? [eligibleCents, totalCents - eligibleCents] : [totalCents];
@@ -92,10 +83,6 @@ async function typeCards(running: RunningShop, payment: TypedPayment): Promise<T
   return payment.startsWith('two') ? { health: await typeCard(running, 'hsa'), other } : { other };
 }
 
-// The page as it then is, or that the session is paid already.
-async function payAgain(cart: PageCart, cards: TypedCards): Promise<void> {
-  const { status, body } = await insistOnPage(() => payOnPage(cart, cards));
-  if (status !== 200 && body.code !== 'checkout_session_already_processed') {
-    throw new Error(`the page was answered ${status} ${JSON.stringify(body)}`);
-  }
+function payAgain(cart: PageCart, cards: TypedCards): Promise<void> {
+  return insistOnPayment(() => payOnPage(cart, cards));
 }

@@ -3,6 +3,7 @@ import type { ApiAnswer } from '@eligo/testkit';
 import { waitUntil } from '@eligo/testkit';
 import { confirm } from '../shop.ts';
 import type { Cart, RunningShop } from './running-shop.ts';
+import { unlessBroken } from './unless-broken.ts';
 
 /** Whoever confirms, and remembers what each key was answered: a key has one answer, whatever happens in between. */
 export interface Shopper {
@@ -24,15 +25,8 @@ const finalStatuses = new Set([200, 400, 402, 409]);
 export function newShopper(running: RunningShop): Shopper {
   const answers = new Map<string, string>();
   const ask = async (cart: Cart, key: string) => {
-    let answer: ApiAnswer;
-    try {
-      answer = await confirm(running.api, cart.sessionId, cart.card, { key });
-    } catch (error) {
-      // fetch says so, and nothing more, of a connection that broke.
-      if (error instanceof TypeError) return undefined;
-      throw error;
-    }
-    if (answer.status === 503) return answer;
+    const answer = await unlessBroken(() => confirm(running.api, cart.sessionId, cart.card, { key }));
+    if (answer === undefined || answer.status === 503) return answer;
     if (!finalStatuses.has(answer.status)) throw new Error(`a confirm was answered ${answer.status} ${answer.text}`);
     const name = nameOf(cart, key);
     const earlier = answers.get(name);

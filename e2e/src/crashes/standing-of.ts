@@ -23,6 +23,9 @@ export interface Standing {
   readonly held?: readonly number[];
 }
 
+/** How an open session stands that has taken nothing and holds nothing. */
+export const unpaid: Standing = { status: 'open', received: 0, taken: [] };
+
 /** The line of a model. */
 export function lineOf({ status, received, taken, held = [] }: Standing): string {
   const sum = (amounts: readonly number[]) => amounts.toSorted((one, other) => one - other).join(' + ') || 'nothing';
