@@ -1,6 +1,7 @@
 import { openSession } from '@eligo/postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { largestLimit, mostPassedOver } from '../src/store/page.ts';
+import { largestLimit } from '../src/store/page-cut.ts';
+import { mostPassedOver } from '../src/store/sieved-page.ts';
 import { type Fixture, openFixture, refusalOf, type Shop } from './fixture.ts';
 import { idOf, openPropagation, type Propagation } from './propagation.ts';
 

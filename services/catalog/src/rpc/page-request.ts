@@ -1,6 +1,7 @@
 import { Failure } from '@eligo/failures';
 import type { Page } from '@eligo/proto/paging/v1/paging';
-import { largestLimit, largestOffset, type PageRequest } from '../store/page.ts';
+import type { PageRequest } from '../store/page.ts';
+import { largestLimit, largestOffset } from '../store/page-cut.ts';
 
 /** The page that a request asks for: 10 by default, 100 at most (interface, Limits). */
 export function pageRequestOf(page: Page | undefined): PageRequest {

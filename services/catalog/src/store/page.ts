@@ -1,5 +1,7 @@
 import { Failure } from '@eligo/failures';
 import { type Db, type Scope, type ScopedStatement, scoped } from '@eligo/postgres';
+import { type Cut, cutOf, type Direction } from './page-cut.ts';
+import { cutShortText, type Sieve } from './sieved-page.ts';
 
 /** Which part of a list is asked for. At most one cursor is set. */
 export interface PageRequest {
@@ -32,34 +34,6 @@ export interface ListShape {
   /** The values of `$6…`. */
   readonly values: readonly unknown[];
 }
-
-/** A condition that is asked of each row of a list in its order. Rows that do not fulfill it are passed over, up to `mostPassedOver`. */
-export interface Sieve {
-  /** The condition, by the expression of an id. */
-  readonly on: (id: string) => string;
-  /** The condition that there can be rows that do not fulfill it. */
-  readonly isInUse: string;
-  /** The select of the list's ids in order, with this end. */
-  readonly ids: (cut: Cut, end: string) => string;
-}
-
-/** The most rows that a page passes over: 0.2 to 0.6 s. A page that is not full by then is 503, and the client asks again. */
-export const mostPassedOver = 20_000;
-
-/** How a page is cut out of the list. */
-export interface Cut {
-  readonly direction: Direction;
-  /** The condition that an id is on the far side of the cursor. */
-  beyond(id: string): string;
-  readonly order: 'asc' | 'desc';
-  /** The most rows that may have to be looked at, to be written out as a limit; so many of them are skipped. */
-  readonly most: number;
-  readonly mostSkipped: number;
-}
-
-/** The most rows of a page, and the most that an offset skips (interface, Limits; decisions 3). */
-export const largestLimit = 100;
-export const largestOffset = 10_000;
 
 /** How many of a list's values come before those of its filters. */
 export const valuesBeforeFilters = 5;
@@ -100,8 +74,6 @@ type Found<Row> = Row & { readonly cursorKnown: boolean; readonly isNone?: boole
 
 const statements = new Map<string, ScopedStatement<unknown>>();
 
-type Direction = 'first' | 'after' | 'before';
-
 function statementOf<Row>(shape: ListShape, direction: Direction, isSkipping: boolean): ScopedStatement<Row> {
   const name = `${shape.name}.${direction}${isSkipping ? '.skip' : ''}`;
   const known = statements.get(name);
@@ -109,19 +81,6 @@ function statementOf<Row>(shape: ListShape, direction: Direction, isSkipping: bo
   const statement = scoped<Row>(name, textOf(shape, direction, isSkipping));
   statements.set(name, statement as ScopedStatement<unknown>);
   return statement;
-}
-
-function cutOf(direction: Direction, isSkipping: boolean): Cut {
-  const mostSkipped = isSkipping ? largestOffset : 0;
-  const beyond = (candidate: string) =>
-    direction === 'first' ? '($5::text is not null)' : `${candidate} ${direction === 'after' ? '<' : '>'} $5`;
-  return {
-    direction,
-    beyond,
-    order: direction === 'before' ? 'asc' : 'desc',
-    most: largestLimit + 1 + mostSkipped,
-    mostSkipped,
-  };
 }
 
 // A limit that is a parameter is planned as a tenth of the table, and sorted or hashed accordingly. So the inner limit is written out, as
@@ -142,21 +101,8 @@ function textOf({ table, id, columns, where, sieve }: ListShape, direction: Dire
     return `select ${columns}, ${known} as "cursorKnown" from ${table} r where ${isOfPage(ids)} order by r.${id} ${cut.order}`;
   }
   return `with page as materialized (${ids})
-    select ${columns}, ${known} as "cursorKnown", r.${id} is null as "isNone", ${isCutShort(sieve, cut)} as "isCutShort"
+    select ${columns}, ${known} as "cursorKnown", r.${id} is null as "isNone", ${cutShortText(sieve, cut)} as "isCutShort"
     from (select) page_or_none left join ${table} r on ${isOfPage('select page.id from page')} order by r.${id} ${cut.order}`;
-}
-
-/** The ids of a page of a list with a sieve. */
-export function sievedIds({ on, ids }: Sieve, cut: Cut): string {
-  const walked = ids(cut, `limit ${cut.most + mostPassedOver}`);
-  return `select page.id from (${walked}) page where ${on('page.id')} limit $3 offset $4`;
-}
-
-// Whether the walk ended before the list did, so that others may follow; of the same snapshot as the page, and undecided for a page with the row
-// that says that there are more.
-function isCutShort({ isInUse, ids }: Sieve, cut: Cut): string {
-  const next = ids(cut, `limit 1 offset ${cut.most + mostPassedOver}`);
-  return `case when ${isInUse} and (select count(*) from page) < $3 then exists (${next}) end`;
 }
 
 async function exists(db: Db, scope: Scope, { table, id }: ListShape, cursor: string): Promise<boolean> {

@@ -1,4 +1,6 @@
-import { type Cut, type ListShape, type Sieve, sievedIds } from './page.ts';
+import type { ListShape } from './page.ts';
+import type { Cut } from './page-cut.ts';
+import { type Sieve, sievedIds } from './sieved-page.ts';
 
 /** A filter by metadata pairs on their own table; every text is SQL, with parameters for the values. */
 export interface PairFilter {
@@ -9,7 +11,7 @@ export interface PairFilter {
   /** A further condition on a row of the pairs' table, by the name that the row has. */
   readonly onRow?: (row: string) => string;
   /** A further condition on a candidate, by its id. */
-  readonly sieve?: Pick<Sieve, 'on' | 'isInUse'>;
+  readonly sieve?: Pick<Sieve, 'on' | 'inUseText'>;
   /** Pairs beyond those, of which a candidate must have all. */
   readonly rest?: PairArrays;
   readonly own?: OwnFilter;

@@ -1,18 +1,12 @@
 import type { Db, Scope } from '@eligo/postgres';
 import type { Metadata } from '../domain/field-rules.ts';
 import type { Price } from '../domain/price.ts';
-import {
-  type Cut,
-  type ListShape,
-  type Page,
-  type PageRequest,
-  readPage,
-  sievedIds,
-  valuesBeforeFilters,
-} from './page.ts';
+import { type ListShape, type Page, type PageRequest, readPage, valuesBeforeFilters } from './page.ts';
+import type { Cut } from './page-cut.ts';
 import { byPairs, hasAllPairs, type OwnFilter, pairArrays, splitPairs } from './pair-candidates.ts';
 import { priceSelectList } from './prices.ts';
-import { isPropagating } from './propagating-products.ts';
+import { isPropagatingText } from './propagating-products.ts';
+import { sievedIds } from './sieved-page.ts';
 
 /** What a list of prices is filtered by (interface, List rules for GET /v1/prices). */
 export interface PriceFilter {
@@ -38,7 +32,10 @@ function priceListShape({ active, productId, lookupKeys, metadata }: PriceFilter
   const names = ['prices.list'];
   const product = productId === undefined ? undefined : parameter(productId);
   // Asked once, so that the prices of an archived product are not walked while they are still listed.
-  const sieve = { on: product === undefined ? isOfProductForSale : () => isForSale(product), isInUse: isPropagating };
+  const sieve = {
+    on: product === undefined ? isOfProductForSale : () => isForSale(product),
+    inUseText: isPropagatingText,
+  };
   const conditions = [`r.listing = ${listing}`, sieve.on('r.price_id')];
   if (product !== undefined) {
     names.push('product');
@@ -84,7 +81,7 @@ const listing = `$${valuesBeforeFilters + 1}`;
  * account propagates, the listing says so.
  */
 function isOfProductForSale(id: string): string {
-  return `(not ${isPropagating} or exists (
+  return `(not ${isPropagatingText} or exists (
     select from prices p join products o on o.account_id = $1 and o.test_mode = $2 and o.product_id = p.product_id and o.active
     where p.account_id = $1 and p.test_mode = $2 and p.price_id = ${id} offset 0))`;
 }

@@ -2,7 +2,7 @@ import { type Db, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres'
 import type { EligibilityClass } from '../domain/eligibility-class.ts';
 import type { MutablePriceFields, Price, PriceFields } from '../domain/price.ts';
 import { selectList } from './columns.ts';
-import { isPropagating } from './propagating-products.ts';
+import { isPropagatingText } from './propagating-products.ts';
 
 /** What is stored beside the fields of a new price. */
 export interface NewPrice {
@@ -113,7 +113,7 @@ export const priceColumns = {
  * (migrations/0030): then the product is asked.
  */
 export const priceSelectList = `${selectList(priceColumns, 'r')},
-   case when ${isPropagating} then (select o.eligibility_key from products o
+   case when ${isPropagatingText} then (select o.eligibility_key from products o
      where o.account_id = $1 and o.test_mode = $2 and o.product_id = r.product_id)
    else r.product_eligibility_key end as "productEligibilityKey"`;
 

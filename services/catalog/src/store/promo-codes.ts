@@ -2,7 +2,8 @@ import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
 import type { Coupon } from '../domain/coupon.ts';
 import type { Metadata } from '../domain/field-rules.ts';
 import type { PromoCode, PromoCodeInput } from '../domain/promo-code.ts';
-import { type Cut, type ListShape, type Page, type PageRequest, readPage, valuesBeforeFilters } from './page.ts';
+import { type ListShape, type Page, type PageRequest, readPage, valuesBeforeFilters } from './page.ts';
+import type { Cut } from './page-cut.ts';
 
 export async function insertPromoCode(
   tx: Tx,

@@ -6,7 +6,8 @@ import type { Product } from '../domain/product.ts';
 export const propagateProductsJob = 'propagate-products';
 
 /** SQL that says whether the prices of a product of the account follow a change of it. It is asked once for a statement. */
-export const isPropagating = 'exists (select from propagating_products g where g.account_id = $1 and g.test_mode = $2)';
+export const isPropagatingText =
+  'exists (select from propagating_products g where g.account_id = $1 and g.test_mode = $2)';
 
 /**
  * Leaves the prices of a product to the job where they are more than a request may change. Called before the change of the product, in its
