@@ -1,4 +1,4 @@
-import { type Database, leaseIsOver, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
+import { type Database, leaseFromNow, leaseIsOver, type Scope, scoped, type Tx, unscoped } from '@eligo/postgres';
 import { type TurnPlace, type TurnRow, type Turns, turnsOf, wakeJobAfterCommit } from '@eligo/service';
 import type { Product } from '../domain/product.ts';
 
@@ -165,6 +165,6 @@ const end = scoped('propagating_products.end', `delete from propagating_products
 const putOff = scoped(
   'propagating_products.put_off',
   `update propagating_products g set tries = g.tries + 1,
-     next_try_at = clock_timestamp() + ($4::bigint[])[least(g.tries + 1, cardinality($4::bigint[]))] * interval '1 millisecond'
+     next_try_at = ${leaseFromNow('($4::bigint[])[least(g.tries + 1, cardinality($4::bigint[]))]')}
    where ${ofProduct} and g.tries = $5 and g.changed_by = $6::text::xid8`,
 );
