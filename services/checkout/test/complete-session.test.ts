@@ -11,6 +11,7 @@ import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 import { line } from './fixture.ts';
+import { chargesByAmount, pay as payOnPage, sweepRounds } from './pay.ts';
 
 let fixture: ChargingFixture;
 beforeAll(async () => {
@@ -18,25 +19,10 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-const pay = (session: Session, ...cards: PaymentMethod[]) =>
-  completeSession(fixture.context, fixture.scope, {
-    sessionId: session.id,
-    paymentMethodIds: cards.map((card) => card.id),
-    shippingDetails: null,
-  });
-
-const byAmount = async (session: Session) =>
-  (await fixture.charges(session))
-    .map(({ amount, amount_captured, status }) => ({ amount, captured: amount_captured, status }))
-    .sort((a, b) => a.amount - b.amount);
-
-// Sweeps until nothing is due any more, as the job does from second to second.
-async function sweepAll(): Promise<void> {
-  for (let round = 0; round < 6; round++) {
-    await fixture.lapseLeases();
-    await sweepCharges(fixture.context);
-  }
-}
+const pay = (session: Session, ...cards: PaymentMethod[]) => payOnPage(fixture, session, cards);
+const byAmount = (session: Session) => chargesByAmount(fixture, session);
+// Until nothing is due any more.
+const sweepAll = () => sweepRounds(fixture, 6);
 
 describe('the checkout page with two cards', () => {
   it('puts the eligible amount on the health card and the remainder on the other, and completes [RUN-3]', async () => {

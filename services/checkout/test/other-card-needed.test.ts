@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { completeSession } from '../src/actions/complete-session.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
-import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 import { line } from './fixture.ts';
+import { chargesByAmount, pay as payOnPage, sweepRounds } from './pay.ts';
 
 let fixture: ChargingFixture;
 beforeAll(async () => {
@@ -13,25 +13,10 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-const pay = (session: Session, ...cards: PaymentMethod[]) =>
-  completeSession(fixture.context, fixture.scope, {
-    sessionId: session.id,
-    paymentMethodIds: cards.map((card) => card.id),
-    shippingDetails: null,
-  });
-
-const byAmount = async (session: Session) =>
-  (await fixture.charges(session))
-    .map(({ amount, amount_captured, status }) => ({ amount, captured: amount_captured, status }))
-    .sort((a, b) => a.amount - b.amount);
-
-// Sweeps until nothing is due any more, as the job does from second to second.
-async function sweepAll(): Promise<void> {
-  for (let round = 0; round < 6; round++) {
-    await fixture.lapseLeases();
-    await sweepCharges(fixture.context);
-  }
-}
+const pay = (session: Session, ...cards: PaymentMethod[]) => payOnPage(fixture, session, cards);
+const byAmount = (session: Session) => chargesByAmount(fixture, session);
+// Until nothing is due any more.
+const sweepAll = () => sweepRounds(fixture, 6);
 
 describe('a session on the page that needs another card than was given', () => {
   it('refuses a health card as the second card, and takes another one then [D14.375]', async () => {

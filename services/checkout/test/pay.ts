@@ -1,6 +1,7 @@
 import { completeSession } from '../src/actions/complete-session.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
+import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import type { ChargingFixture } from './charging-fixture.ts';
 
 /** Pays a session with these cards, as its shopper does on the page. */
@@ -8,3 +9,17 @@ export const pay = ({ context, scope }: ChargingFixture, session: Session, cards
   completeSession(context, scope, {
     ...{ sessionId: session.id, paymentMethodIds: cards.map(({ id }) => id), shippingDetails: null },
   });
+
+/** What was charged for a session, the smallest amount first. */
+export const chargesByAmount = async ({ charges }: ChargingFixture, session: Session) =>
+  (await charges(session))
+    .map(({ amount, amount_captured, status }) => ({ amount, captured: amount_captured, status }))
+    .sort((a, b) => a.amount - b.amount);
+
+/** Sweeps so often, as the job does from second to second. */
+export async function sweepRounds({ context, lapseLeases }: ChargingFixture, rounds: number): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    await lapseLeases();
+    await sweepCharges(context);
+  }
+}
