@@ -57,6 +57,16 @@ async function changeAsBefore(shop: Shop, productId: string, active: boolean, el
   await session.query('commit');
 }
 
+/** An account whose product of many prices has been archived, and then another one of 200 prices. */
+async function openShopOfTwoArchived(): Promise<{ shop: Shop; productId: string }> {
+  const { shop, productId } = await openShopOfMany(on, many);
+  const other = await many.makeProduct(shop);
+  await many.givePrices(shop, other, { first: 3_001, last: 3_200 });
+  await many.setActive(shop, productId, false);
+  await many.setActive(shop, other, false);
+  return { shop, productId };
+}
+
 describe('a process of the release before, on this schema', () => {
   it('changes the state of a product with all of its prices, at once [D14.343]', async () => {
     const { shop, productId } = await openShopOfMany(on, many);
@@ -153,11 +163,7 @@ describe('at the same time', () => {
   });
 
   it('two processes share the products of an account, and neither waits for the other [D14.342]', async () => {
-    const { shop, productId } = await openShopOfMany(on, many);
-    const other = await many.makeProduct(shop);
-    await many.givePrices(shop, other, { first: 3_001, last: 3_200 });
-    await many.setActive(shop, productId, false);
-    await many.setActive(shop, other, false);
+    const { shop } = await openShopOfTwoArchived();
     armFailpoint('propagate.before_commit', { action: 'pause' });
     const first = many.run();
     await failpointReached('propagate.before_commit');
@@ -223,11 +229,7 @@ describe('the turns of the job', () => {
   });
 
   it('puts a product that fails off, longer each time, counts the run as failed and goes on with the others [D14.342]', async () => {
-    const { shop, productId } = await openShopOfMany(on, many);
-    const other = await many.makeProduct(shop);
-    await many.givePrices(shop, other, { first: 3_001, last: 3_200 });
-    await many.setActive(shop, productId, false);
-    await many.setActive(shop, other, false);
+    const { shop, productId } = await openShopOfTwoArchived();
     await on.place.admin(
       `create function catalog.test_refuse() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$;
        create trigger test_refuse before update on catalog.prices for each row
