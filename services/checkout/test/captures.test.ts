@@ -1,20 +1,19 @@
 import { withTx } from '@eligo/postgres';
 import { cents, newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { completeSession } from '../src/actions/complete-session.ts';
 import { decideLetter } from '../src/actions/decide-letter.ts';
 import { requestCaptureOfHolds } from '../src/actions/request-capture.ts';
 import { reserveRefund } from '../src/actions/reserve-refund.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { RefundInstruction } from '../src/domain/refund-allocation.ts';
 import type { Session } from '../src/domain/session.ts';
-import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { findCaptureRecord, listCaptures } from '../src/store/capture-records.ts';
 import { findIntents } from '../src/store/payment-intents.ts';
 import { loadSession, lockSession } from '../src/store/sessions.ts';
 import { type CapturesFixture, openCapturesFixture, refusal } from './captures-fixture.ts';
 import { line, start } from './fixture.ts';
 import { letterLine, lettersFixture } from './letters-fixture.ts';
+import { pay as payOnPage, sweepRounds } from './pay.ts';
 import { refundByCaptureTests } from './refunds-by-capture.ts';
 import { reimbursementTests } from './reimbursements.ts';
 
@@ -26,12 +25,7 @@ afterAll(() => fixture.close());
 afterEach(() => fixture.clearFaults());
 
 const twoCards = () => Promise.all([fixture.card('hsa'), fixture.card('credit')]);
-const pay = (session: Session, cards: PaymentMethod[]) =>
-  completeSession(fixture.context, fixture.scope, {
-    sessionId: session.id,
-    paymentMethodIds: cards.map((card) => card.id),
-    shippingDetails: null,
-  });
+const pay = (session: Session, cards: PaymentMethod[]) => payOnPage(fixture, session, cards);
 const reload = async (session: Session) => {
   const found = await loadSession(fixture.database, fixture.scope, session.id);
   if (found === undefined) throw new Error('the session is gone');
@@ -46,12 +40,7 @@ const approveLetter = (session: Session) =>
     await requestCaptureOfHolds(tx, fixture.scope, locked, start);
   });
 
-async function sweepAll(): Promise<void> {
-  for (let round = 0; round < 4; round++) {
-    await fixture.lapseLeases();
-    await sweepCharges(fixture.context);
-  }
-}
+const sweepAll = () => sweepRounds(fixture, 4);
 
 async function recordOf(session: Session, index = 0) {
   const id = (await reload(session)).captureIds[index];

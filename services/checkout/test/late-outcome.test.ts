@@ -1,7 +1,6 @@
 import { withTx } from '@eligo/postgres';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { carryOutAttempt } from '../src/actions/carry-out-attempt.ts';
-import { completeSession } from '../src/actions/complete-session.ts';
 import { completeWithCards } from '../src/actions/complete-with-cards.ts';
 import { resumeAuthentication } from '../src/actions/resume-authentication.ts';
 import { takeOverAttempt } from '../src/actions/take-over-attempt.ts';
@@ -11,6 +10,7 @@ import { findPendingAuthentication } from '../src/store/authentications.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 import { line } from './fixture.ts';
+import { pay as payOnPage, sweepRounds } from './pay.ts';
 
 let fixture: ChargingFixture;
 beforeAll(async () => {
@@ -25,12 +25,7 @@ const lateEvents = async (session: Session) => {
   const told = await fixture.told(session);
   return [told[succeeded] ?? 0, told[failed] ?? 0];
 };
-const sweepAll = async () => {
-  for (let round = 0; round < 3; round++) {
-    await fixture.lapseLeases();
-    await sweepCharges(fixture.context);
-  }
-};
+const sweepAll = () => sweepRounds(fixture, 3);
 // The call is carried out, and neither its answer nor the look afterwards arrives.
 const loseAnswers = async () => {
   await fixture.fault({ call: 'payment_intents.confirm', kind: 'drop_after', times: 1 });
@@ -51,10 +46,7 @@ const settleAlone = async (session: Session) => {
       await carryOutAttempt(fixture.context, fixture.scope, attempt, performance.now() + 5_000);
   }
 };
-const pay = (session: Session, cards: readonly { id: string }[]) =>
-  completeSession(fixture.context, fixture.scope, {
-    ...{ sessionId: session.id, paymentMethodIds: cards.map(({ id }) => id), shippingDetails: null },
-  });
+const pay = (session: Session, cards: readonly { id: string }[]) => payOnPage(fixture, session, cards);
 
 describe('a confirm whose outcome was not known when it was answered', () => {
   it.each([

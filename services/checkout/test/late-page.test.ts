@@ -1,14 +1,13 @@
 import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { completeSession } from '../src/actions/complete-session.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
 import type { Context } from '../src/context.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
-import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 import { start } from './fixture.ts';
+import { pay as payOnPage, sweepRounds } from './pay.ts';
 
 let fixture: ChargingFixture;
 beforeAll(async () => {
@@ -22,19 +21,10 @@ afterEach(async () => {
 });
 
 const pay = (session: Session, cards: PaymentMethod[], context: Context = fixture.context) =>
-  completeSession(context, fixture.scope, {
-    sessionId: session.id,
-    paymentMethodIds: cards.map((card) => card.id),
-    shippingDetails: null,
-  });
+  payOnPage({ ...fixture, context }, session, cards);
 const reload = (session: Session) => loadSession(fixture.database, fixture.scope, session.id);
 const down = () => fixture.contextWith(() => ({ isDown: () => true }));
-async function sweep(context: Context = fixture.context, rounds = 4): Promise<void> {
-  for (let round = 0; round < rounds; round++) {
-    await fixture.lapseLeases();
-    await sweepCharges(context);
-  }
-}
+const sweep = (context: Context = fixture.context, rounds = 4) => sweepRounds({ ...fixture, context }, rounds);
 const attemptsOf = (session: Session) =>
   fixture.test.admin<{ leg: string; status: string }>(
     'select leg, status from checkout.charge_attempts where subject_id = $1 order by created_at',

@@ -4,16 +4,15 @@ import { EventSchema } from '@eligo/proto/events/v1/events';
 import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
 import { newId } from '@eligo/values';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { completeSession } from '../src/actions/complete-session.ts';
 import { decideLetter } from '../src/actions/decide-letter.ts';
 import { reserveRefund } from '../src/actions/reserve-refund.ts';
 import type { Context } from '../src/context.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
-import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 import { line } from './fixture.ts';
+import { pay as payOnPage, sweepRounds } from './pay.ts';
 
 let fixture: ChargingFixture;
 beforeAll(async () => {
@@ -23,11 +22,7 @@ afterAll(() => fixture.close());
 afterEach(() => turnFailpointsOff());
 
 const pay = (session: Session, cards: PaymentMethod[], context: Context = fixture.context) =>
-  completeSession(context, fixture.scope, {
-    sessionId: session.id,
-    paymentMethodIds: cards.map((card) => card.id),
-    shippingDetails: null,
-  });
+  payOnPage({ ...fixture, context }, session, cards);
 const whole = {
   ...{ amount: undefined, entries: [], tax: undefined, shipping: undefined, discount: undefined, methods: [] },
 };
@@ -42,12 +37,7 @@ const operations = (session: Session) =>
     [session.id],
   );
 
-async function sweepAll(context: Context = fixture.context): Promise<void> {
-  for (let round = 0; round < 5; round++) {
-    await fixture.lapseLeases();
-    await sweepCharges(context);
-  }
-}
+const sweepAll = (context: Context = fixture.context) => sweepRounds({ ...fixture, context }, 5);
 
 // The other card has paid, and the process is gone before the health card's hold is captured.
 async function paidByTheOtherCard(): Promise<Session> {

@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { attachPaymentMethod } from '../src/actions/attach-payment-method.ts';
-import { completeSession } from '../src/actions/complete-session.ts';
 import { createCustomer } from '../src/actions/create-customer.ts';
 import { createTestPaymentMethod } from '../src/actions/create-test-payment-method.ts';
 import { cancelSession } from '../src/actions/end-session.ts';
@@ -10,6 +9,7 @@ import type { Session } from '../src/domain/session.ts';
 import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
+import { pay as payOnPage } from './pay.ts';
 
 let fixture: ChargingFixture;
 beforeAll(async () => {
@@ -20,10 +20,7 @@ afterEach(() => fixture.clearFaults());
 
 const inUse = { code: 'idempotency_key_in_use' };
 const turnAway = (call: string, times = 1) => fixture.fault({ call, kind: 'rate_limited', delay_ms: 7_000, times });
-const pay = (session: Session, cards: PaymentMethod[]) =>
-  completeSession(fixture.context, fixture.scope, {
-    ...{ sessionId: session.id, paymentMethodIds: cards.map(({ id }) => id), shippingDetails: null },
-  });
+const pay = (session: Session, cards: PaymentMethod[]) => payOnPage(fixture, session, cards);
 
 // Where an attempt stands, how often it was looked at in vain, and in how many seconds it is due again.
 async function attemptOf({ id }: Session) {

@@ -5,10 +5,10 @@ import { confirmInParts } from '../src/actions/confirm-in-parts.ts';
 import { updatePaymentMethod } from '../src/actions/update-payment-method.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
-import { sweepCharges } from '../src/jobs/sweep-charges.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 import { line } from './fixture.ts';
+import { sweepRounds } from './pay.ts';
 
 let fixture: ChargingFixture;
 beforeAll(async () => {
@@ -18,12 +18,7 @@ afterAll(() => fixture.close());
 
 const state = (method: PaymentMethod, hsaFsa: boolean) =>
   updatePaymentMethod(fixture.context, fixture.scope, method.id, { hsaFsa });
-const sweepAll = async (rounds = 4) => {
-  for (let round = 0; round < rounds; round++) {
-    await fixture.lapseLeases();
-    await sweepCharges(fixture.context);
-  }
-};
+const sweepAll = (rounds = 4) => sweepRounds(fixture, rounds);
 const setPlan = (session: Session, set: string) =>
   fixture.test.admin(`update checkout.payment_plans set ${set} where session_id = $1`, [session.id]);
 /** The final refusal: nothing is charged, and a new session is needed. */

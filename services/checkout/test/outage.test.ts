@@ -2,7 +2,6 @@ import { requestHash, withTx } from '@eligo/postgres';
 import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
 import { untilLockWait, waitUntil } from '@eligo/testkit';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { completeSession } from '../src/actions/complete-session.ts';
 import { confirmSession } from '../src/actions/confirm-session.ts';
 import { cancelSession, expireSession } from '../src/actions/end-session.ts';
 import type { Context } from '../src/context.ts';
@@ -16,6 +15,7 @@ import { countChargeWork } from '../src/store/charge-work.ts';
 import { loadSession, lockSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 import { line, shortBudgets, start } from './fixture.ts';
+import { pay as payOnPage } from './pay.ts';
 
 let fixture: ChargingFixture;
 beforeAll(async () => {
@@ -30,11 +30,7 @@ afterEach(async () => {
 
 const down = () => fixture.contextWith(() => ({ isDown: () => true }));
 const pay = (session: Session, cards: PaymentMethod[], context: Context = fixture.context) =>
-  completeSession(context, fixture.scope, {
-    sessionId: session.id,
-    paymentMethodIds: cards.map((card) => card.id),
-    shippingDetails: null,
-  });
+  payOnPage({ ...fixture, context }, session, cards);
 const twoCards = () => Promise.all([fixture.card('hsa'), fixture.card('credit')]);
 const reload = (session: Session) => loadSession(fixture.database, fixture.scope, session.id);
 const attemptsOf = (session: Session) =>

@@ -1,7 +1,6 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { EventSchema } from '@eligo/proto/events/v1/events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { completeSession } from '../src/actions/complete-session.ts';
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
 import { intentMessage } from '../src/messages/intents.ts';
@@ -9,6 +8,7 @@ import { sessionMessage as messageOf } from '../src/messages/session.ts';
 import { findIntents } from '../src/store/payment-intents.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
 import { line, start } from './fixture.ts';
+import { pay as payOnPage } from './pay.ts';
 
 let fixture: ChargingFixture;
 beforeAll(async () => {
@@ -17,10 +17,7 @@ beforeAll(async () => {
 afterAll(() => fixture.close());
 
 const day = 86_400_000;
-const pay = (session: Session, ...cards: PaymentMethod[]) =>
-  completeSession(fixture.context, fixture.scope, {
-    ...{ sessionId: session.id, paymentMethodIds: cards.map((card) => card.id), shippingDetails: null },
-  });
+const pay = (session: Session, ...cards: PaymentMethod[]) => payOnPage(fixture, session, cards);
 const sell = (card: PaymentMethod & { customerId: string }, subscriptionData: object = {}) =>
   fixture.session({
     mode: 'subscription',
