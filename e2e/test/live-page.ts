@@ -226,10 +226,10 @@ export function livePageTests(stack: () => { eligo: Constellation; browser: Brow
             await context.addInitScript(stopLongTimers);
           },
         );
-        await tab.says('Cards cannot be taken here just now. Contact the shop.');
+        await tab.says('This page cannot accept cards right now. Contact the shop.');
         expect(await tab.page.getByText('Check your connection').count()).toBe(0);
         await tab.pay();
-        await tab.page.locator('form > [role=alert]').getByText('Cards cannot be taken here just now').waitFor();
+        await tab.page.locator('form > [role=alert]').getByText('This page cannot accept cards right now').waitFor();
         await tab.inspect(`live-fields-broken-${what === 'session' ? 'phone' : 'desktop'}`);
         // The browser's console says why.
         await expect(tab.close()).rejects.toThrow('paymentMethodTypes is not an accepted parameter');
@@ -237,9 +237,9 @@ export function livePageTests(stack: () => { eligo: Constellation; browser: Brow
     );
 
     it.each([
-      ['throws', 'Cards cannot be taken here just now. Contact the shop.'],
-      ['authentication_error', 'Cards cannot be taken here just now. Contact the shop.'],
-      ['invalid_request_error', 'Cards cannot be taken here just now. Contact the shop.'],
+      ['throws', 'This page cannot accept cards right now. Contact the shop.'],
+      ['authentication_error', 'This page cannot accept cards right now. Contact the shop.'],
+      ['invalid_request_error', 'This page cannot accept cards right now. Contact the shop.'],
       ['card_error', 'This card cannot be used here. Use another card.'],
       ['api_connection_error', 'Check your connection and try again.'],
     ])(

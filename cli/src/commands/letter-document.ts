@@ -27,7 +27,7 @@ export const letterDocumentCommand: Command = {
     if (letter.status !== 'approved') throw new UsageError(`The letter is ${letter.status}, not approved`);
     if (reviewer === undefined) throw new UsageError('The shop approved the letter in test mode; it has no reviewer');
     const account = await withAccounts((database) => findAccount(database, String(review.accountId)));
-    if (account === undefined) throw new Error('The letter is of no account');
+    if (account === undefined) throw new Error('The letter belongs to no account');
     const answers = typeof review.answers === 'string' ? (JSON.parse(review.answers) as Json) : {};
     const pdf = await letterPdf({
       ...{ letterId, reviewer, testMode: letter.testMode === true, timeZone: account.time_zone },

@@ -64,7 +64,7 @@ export const english = {
   addLater: 'You can leave this card empty now and add it in the next step.',
   fieldsLoading: 'Loading the card fields…',
   fieldsFailed: 'The card fields could not be loaded. Check your connection and reload this page.',
-  fieldsBroken: 'Cards cannot be taken here just now. Contact the shop.',
+  fieldsBroken: 'This page cannot accept cards right now. Contact the shop.',
   cardRefused: 'This card cannot be used here. Use another card.',
   cardNotSent: 'The card could not be sent. Check your connection and try again.',
   cardsNotSetUp: 'Card payments are not set up for this shop yet. Contact the shop to pay.',
@@ -152,14 +152,14 @@ export const english = {
   authorized: 'The shop charges your card when it ships your order.',
   letterTitle: 'Letter of medical necessity pending',
   letter:
-    'Your payment is authorized. Your card is charged once your letter of medical necessity is approved. If it is denied, the authorization is released. Keep this page in view to go on with another card then.',
+    'Your payment is authorized. Your card is charged once your letter of medical necessity is approved. If it is denied, the authorization is released, and you can pay with another card if you keep this page in view.',
   letterOfHeldOrder:
-    'Your payment is authorized. The shop can charge your card once your letter of medical necessity is approved. If it is denied, the authorization is released. Keep this page in view to go on with another card then.',
+    'Your payment is authorized. The shop can charge your card once your letter of medical necessity is approved. If it is denied, the authorization is released, and you can pay with another card if you keep this page in view.',
   letterAsks:
     'Your payment is authorized. Answer the questions below so that your letter of medical necessity can be reviewed.',
   letterQuestions: 'Questions for your letter',
   letterWhy:
-    'A licensed reviewer reads your answers, and the shop never sees them. A letter that you ask for later repeats them for your plan. You can send them once.',
+    'A licensed reviewer reads your answers, and the shop never sees them. If you ask for the letter later, it repeats them for your plan. You can send them once.',
   letterFields: {
     condition: 'Which medical condition are these items for?',
     reason: 'How do they treat, prevent or relieve it?',
