@@ -1,7 +1,7 @@
 import { isOwnWork } from './own-work.ts';
 import { readinessAccountId, type Scope } from './scope.ts';
 
-/** Who asks for connections: what belongs to no account, such as the reads of readiness checks, accounts in live mode and the process' own work for accounts, or accounts in test mode. */
+/** Who asks for connections: work without an account, such as the reads of readiness checks; accounts in live mode and the process' own work for accounts; or accounts in test mode. */
 export type ConnectionRank = 'process' | 'live' | 'test';
 
 /**
@@ -107,7 +107,7 @@ export class ConnectionTurns {
   }
 
   #beginOne(): boolean {
-    // What belongs to no account would take the reserve as well, for as long as it waits.
+    // Work without an account would also take the reserve while it waits.
     const isReserveLost = this.#process.lines.size > 0 && this.#process.held >= this.#share;
     return (
       this.#beginNext(this.#share) ||

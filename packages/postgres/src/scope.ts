@@ -4,7 +4,7 @@ export interface Scope {
   readonly testMode: boolean;
 }
 
-/** The account of readiness checks, which does not exist: at connections it waits with what belongs to no account. */
+/** The account of readiness checks, which does not exist: it waits for connections with work that has no account. */
 export const readinessAccountId = `facct_${'0'.repeat(26)}`;
 
 /** The predicate of every table's row-level security policy. The setting is '' and not null once it has been used and has lapsed. */

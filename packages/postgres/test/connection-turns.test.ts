@@ -52,7 +52,7 @@ describe('a pool of ten connections', () => {
     return { pool, locked, unlock, ended: () => ended };
   }
 
-  test('serves other accounts, and what belongs to none, while one account waits for a row with all that it may hold [D14.387]', async () => {
+  test('serves other accounts, and work without an account, while one account waits for a row with all that it may hold [D14.387]', async () => {
     const { pool, locked, unlock, ended } = await besideWaitsForOneRow();
     await pool.row(get, b, ['x']);
     await withTx(pool, b, (tx) => tx.execute(insert, b, ['of b', 1]));
@@ -127,7 +127,7 @@ describe('the turns at connections', () => {
     return { turns, order, times, leave };
   };
 
-  test('leave the last fifth to accounts that hold none, and all of it to what belongs to no account [D14.387]', () => {
+  test('leave the last fifth to accounts that hold none, and all of it to work without an account [D14.387]', () => {
     const { turns, order, times } = open(10);
     times(12, 'a', a);
     expect([order.length, turns.waiting]).toEqual([8, 4]);
@@ -151,7 +151,7 @@ describe('the turns at connections', () => {
     expect(order.splice(0)).toEqual(['a', 'b', 'b', 'a']);
   });
 
-  test('go round the accounts, live mode before test mode, behind what belongs to none [D14.387]', async () => {
+  test('go round the accounts, live mode before test mode, behind work without an account [D14.387]', async () => {
     const { order, times, leave } = open(1);
     times(1, 'first', c);
     times(2, 'a test', aTest);
@@ -166,7 +166,7 @@ describe('the turns at connections', () => {
     expect(order).toEqual(['first', '-', 'a', 'b', 'own', 'a', 'b', 'a', 'a test', 'a test']);
   });
 
-  test('share with accounts what belongs to no account and waits without an end [D14.387]', async () => {
+  test('share connections between accounts and work without an account that never stops waiting [D14.387]', async () => {
     const { order, times, leave } = open(10);
     times(10, '-', null);
     times(20, 'more', null);
@@ -175,13 +175,13 @@ describe('the turns at connections', () => {
     order.splice(0);
     for (let at = 0; at < 9; at++) await leave(null);
     expect(order.splice(0)).toEqual(['a', 'a test', 'a', 'a', 'a', 'more', 'more', 'more', 'more']);
-    // What belongs to no account holds half, and each connection goes on to who gave it back.
+    // Work without an account holds half, and gets each connection that it gives back.
     await leave(a);
     await leave(null);
     expect(order).toEqual(['a', 'more']);
   });
 
-  test('let a readiness check read before all accounts, and beside what belongs to none [D14.242, D14.387]', async () => {
+  test('let a readiness check read before all accounts, and beside work without an account [D14.242, D14.387]', async () => {
     const readiness = { accountId: readinessAccountId, testMode: true };
     const { order, times, leave } = open(2);
     times(2, 'first', null);

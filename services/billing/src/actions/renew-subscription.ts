@@ -70,7 +70,7 @@ export async function renewSubscription(
   return renewed;
 }
 
-// Whether its cards are there is asked at the end of a trial alone: what no card can pay then is not owed.
+// Only the end of a trial asks whether the cards are there: an amount that no card can pay then is not owed.
 function mayEndWithoutCard({ status, missingPaymentMethod }: Subscription): boolean {
   return status === 'trialing' && missingPaymentMethod !== null;
 }
