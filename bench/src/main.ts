@@ -9,6 +9,7 @@ import { describeMachine, describeRun } from './machine.ts';
 import { NotUnderstood } from './not-understood.ts';
 import { type Comparison, type Options, readOptions } from './options.ts';
 import { costsTable, resultsText, tableOf } from './report.ts';
+import { keepResults, type Result, readResults, resultFiles, withResult } from './results.ts';
 import { runBench } from './run.ts';
 
 try {
@@ -24,16 +25,21 @@ try {
 }
 
 async function measureAll(options: Options): Promise<void> {
+  const run = `${describeRun()}, ${options.sizes.rounds} rounds`;
   const rows = await runBench(options, (row) => {
+    // A run that ends early keeps what it measured.
+    if (options.write) writeResult({ ...row, run });
     if (options.json) process.stdout.write(`${JSON.stringify(row)}\n`);
     else process.stderr.write(`measured ${row.operation}, ${row.topology}: ${row.ratio.toFixed(2)}\n`);
   });
   if (!options.json)
     process.stdout.write(`${[describeMachine(), tableOf(rows), costsTable(rows)].filter(Boolean).join('\n\n')}\n`);
-  if (options.write) {
-    const path = join(import.meta.dirname, '..', 'RESULTS.md');
-    writeFileSync(path, resultsText(rows, describeRun(), options.sizes.rounds));
-  }
+}
+
+function writeResult(result: Result): void {
+  const results = withResult(readResults(), result);
+  keepResults(results);
+  writeFileSync(resultFiles.read, resultsText(results));
 }
 
 async function compareAll(options: Options, comparison: Comparison): Promise<void> {

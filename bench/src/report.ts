@@ -1,11 +1,17 @@
 import { ownTime, serverGroups } from './costs/stack-groups.ts';
 import { isReached, type Row } from './figures.ts';
+import type { Result } from './results.ts';
 import { rounded, tableText } from './table.ts';
 
 /** The rows as a table for people. */
 export function tableOf(rows: readonly Row[]): string {
-  const head = ['Operation', 'Topology', 'Measure', 'Goal', 'Ours', 'Against', 'Unit'];
-  const cells = rows.map((row) => [
+  return tableText(headOfRows, rows.map(cellsOf));
+}
+
+const headOfRows = ['Operation', 'Topology', 'Measure', 'Goal', 'Ours', 'Against', 'Unit'];
+
+function cellsOf(row: Row): string[] {
+  return [
     row.operation,
     row.topology,
     `${rounded(row.ratio)}${isReached(row) ? '' : ' ✗'}`,
@@ -13,8 +19,7 @@ export function tableOf(rows: readonly Row[]): string {
     rounded(row.ours),
     row.theirs === row.goal ? row.against : `${rounded(row.theirs)} (${row.against})`,
     row.unit,
-  ]);
-  return tableText(head, cells);
+  ];
 }
 
 /** What one write of each row costs, as a table for people; nothing when no write was measured. */
@@ -51,15 +56,17 @@ export function costsTable(rows: readonly Row[]): string {
   return lines.length === 0 ? '' : tableText(head, lines);
 }
 
-/** The text of RESULTS.md. `run` says when and on what it was measured. */
-export function resultsText(rows: readonly Row[], run: string, rounds: number): string {
+/** The text of RESULTS.md. */
+export function resultsText(results: readonly Result[]): string {
+  const runs = [...new Set(results.map(({ run }) => run))];
+  const cells = results.map((result) => [...cellsOf(result), String(runs.indexOf(result.run) + 1)]);
   return `# What was measured
 
-Written by \`npm run bench -- --write\`: ratios of one run, each the median of ${rounds} rounds in which both sides took turns. What the operations
-and their goals are stands in [README.md](README.md). A cross marks what does not reach its goal.
+Written by \`npm run bench -- --write\`: ratios of one run, each the median of its rounds, in which both sides took turns. What the operations
+and their goals are stands in [README.md](README.md). A cross marks what does not reach its goal. A run replaces the rows that it measures; \`results.json\` keeps them.
 
-Measured on ${run}
+${runs.map((run, index) => `${index + 1}. ${run}`).join('\n')}
 
-${[tableOf(rows), costsTable(rows)].filter(Boolean).join('\n\n')}
+${[tableText([...headOfRows, 'Run'], cells), costsTable(results)].filter(Boolean).join('\n\n')}
 `;
 }

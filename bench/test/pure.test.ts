@@ -7,7 +7,8 @@ import { parseAnswer } from '../src/processes/connection.ts';
 import { freshValues, identifiersIn } from '../src/recording/fresh-values.ts';
 import type { SentStatement } from '../src/recording/record-statements.ts';
 import { durableTransactions } from '../src/recording/transactions.ts';
-import { tableOf } from '../src/report.ts';
+import { resultsText, tableOf } from '../src/report.ts';
+import { withResult } from '../src/results.ts';
 import { compare, median } from '../src/rounds.ts';
 
 describe('comparing', () => {
@@ -31,6 +32,36 @@ describe('comparing', () => {
     expect(median([3, 1, 2])).toBe(2);
     expect(median([4, 1, 2, 3])).toBe(2.5);
     expect(() => median([])).toThrow('the median of nothing');
+  });
+});
+
+describe('results', () => {
+  const rowOfRun = (
+    operation: 'confirm' | 'latency',
+    topology: 'all-in-one' | 'split',
+    ratio: number,
+    run: string,
+  ) => ({
+    ...rowOf(operation, topology, { ratio, ours: ratio, theirs: 1 }),
+    run,
+  });
+
+  it('are replaced row by row, and each tells its run', () => {
+    const earlier = [
+      rowOfRun('confirm', 'all-in-one', 0.4, 'day one, 5 rounds'),
+      rowOfRun('latency', 'all-in-one', 3, 'day one, 5 rounds'),
+      rowOfRun('confirm', 'split', 0.5, 'day one, 5 rounds'),
+    ];
+    const results = withResult(earlier, rowOfRun('confirm', 'all-in-one', 0.6, 'day two, 3 rounds'));
+    expect(results.map(({ operation, topology, ratio }) => [operation, topology, ratio])).toEqual([
+      ['confirm', 'all-in-one', 0.6],
+      ['latency', 'all-in-one', 3],
+      ['confirm', 'split', 0.5],
+    ]);
+    const text = resultsText(results);
+    expect(text).toContain('1. day two, 3 rounds\n2. day one, 5 rounds');
+    expect(text).toMatch(/\| confirm +\| all-in-one +\| 0\.60 .*\| 1 +\|/);
+    expect(text).toMatch(/\| confirm +\| split +\| 0\.50 .*\| 2 +\|/);
   });
 });
 
