@@ -1,19 +1,13 @@
 import { type Database, type Scope, withTx } from '@eligo/postgres';
 import type { DeliveryInHand } from '../domain/delivery.ts';
-import {
-  claimDeliveries as claimRows,
-  type LaneRequest,
-  lanesHeldByOthers,
-  lockLapsedLanes,
-  recoverLanes,
-} from '../store/lanes.ts';
+import { claimDeliveries as claimRows, type LaneRequest, lockLapsedLanes, recoverLanes } from '../store/lanes.ts';
 import { liveSecrets } from '../store/secrets.ts';
 
 /** What a claim brought. */
 export interface Claim {
   readonly deliveries: readonly DeliveryInHand[];
-  /** Endpoints to which another process is sending. */
-  readonly heldByOthers: readonly string[];
+  /** Endpoints to which another process is sending, or whose lanes another transaction has locked. */
+  readonly passedOver: readonly string[];
   /** Endpoints of a dead process: a page of what it was handed waits again, and another claim follows. */
   readonly recovering: readonly string[];
 }
@@ -30,14 +24,17 @@ export function claimDeliveries(
 ): Promise<Claim> {
   const webhookIds = requests.map(({ webhookId }) => webhookId);
   return withTx(database, scope, async (tx) => {
-    const [recovering, claims, secrets, heldByOthers] = await Promise.all([
+    const [recovering, claimed, secrets] = await Promise.all([
       lockLapsedLanes(tx, scope, webhookIds, claimant.owner),
       claimRows(tx, scope, requests, claimant),
       liveSecrets(tx, scope, webhookIds),
-      lanesHeldByOthers(tx, scope, webhookIds, claimant.owner),
     ]);
     if (recovering.length > 0) await recoverLanes(tx, scope, recovering, claimant.at);
-    const deliveries = claims.map((claim) => ({ ...claim, sealedSecrets: secrets.get(claim.webhookId) ?? [] }));
-    return { deliveries, heldByOthers, recovering };
+    const deliveries = claimed.deliveries.map((claim) => ({
+      ...claim,
+      sealedSecrets: secrets.get(claim.webhookId) ?? [],
+    }));
+    const passedOver = webhookIds.filter((id) => !claimed.webhookIds.has(id) && !recovering.includes(id));
+    return { deliveries, passedOver, recovering };
   });
 }

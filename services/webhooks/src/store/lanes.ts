@@ -16,9 +16,16 @@ export async function insertLane(tx: Tx, scope: Scope, webhookId: string): Promi
   await tx.execute(insert, scope, [webhookId]);
 }
 
+/** What a claim took. */
+export interface ClaimedLanes {
+  readonly deliveries: readonly ClaimedDelivery[];
+  /** The lanes that it could have, also those of which nothing is due. */
+  readonly webhookIds: ReadonlySet<string>;
+}
+
 /**
  * Takes, or renews when half of the lease is over, the lanes of endpoints that have due deliveries, and reads those deliveries, oldest first.
- * Lanes of other processes are passed over. An endpoint that has been failing gives one, and no more until that one is recorded: a dead
+ * Lanes that another process has, or another transaction has locked, are passed over. An endpoint that has been failing gives one, and no more until that one is recorded: a dead
  * receiver costs one probe. Bodies come along up to `inlineBodyBytes`: thousands may be in hand, and a few that are large are a gigabyte.
  */
 export async function claimDeliveries(
@@ -26,7 +33,7 @@ export async function claimDeliveries(
   scope: Scope,
   requests: readonly LaneRequest[],
   claimant: { owner: string; at: Date; leaseMs: number },
-): Promise<ClaimedDelivery[]> {
+): Promise<ClaimedLanes> {
   const rows = await tx.rows(claim, scope, [
     requests.map(({ webhookId }) => webhookId),
     requests.map(({ room }) => room),
@@ -42,29 +49,24 @@ export async function claimDeliveries(
   const bodies = new Map(
     rows.flatMap(({ event_id, body }) => (body === null || body.length === 0 ? [] : [[event_id, body]])),
   );
-  return rows.map((row) => ({
-    deliveryId: row.id,
-    webhookId: row.endpoint_id,
-    eventId: row.event_id,
-    eventType: row.event_type,
-    attempts: row.attempts,
-    epoch: row.epoch,
-    dueAt: row.next_attempt_at,
-    url: row.url,
-    body: bodies.get(row.event_id),
-    requestId: row.request_id,
-    traceparent: row.traceparent,
-  }));
-}
-
-/** Which of these lanes another process has. */
-export async function lanesHeldByOthers(
-  tx: Tx,
-  scope: Scope,
-  webhookIds: readonly string[],
-  owner: string,
-): Promise<string[]> {
-  return (await tx.rows(selectHeld, scope, [webhookIds, owner])).map(({ endpoint_id }) => endpoint_id);
+  const deliveries = rows.flatMap((row) =>
+    row.id === null
+      ? []
+      : {
+          deliveryId: row.id,
+          webhookId: row.endpoint_id,
+          eventId: row.event_id,
+          eventType: row.event_type,
+          attempts: row.attempts,
+          epoch: row.epoch,
+          dueAt: row.next_attempt_at,
+          url: row.url,
+          body: bodies.get(row.event_id),
+          requestId: row.request_id,
+          traceparent: row.traceparent,
+        },
+  );
+  return { deliveries, webhookIds: new Set(rows.map((row) => row.endpoint_id)) };
 }
 
 /**
@@ -129,7 +131,10 @@ function rowsOfEach(lanes: readonly unknown[]): number {
   return Math.max(100, Math.floor(10_000 / lanes.length));
 }
 
-interface ClaimedRow {
+// A delivery, or a lane of which nothing is due: then the rest is null.
+type ClaimedRow = DueRow | { id: null; endpoint_id: string; event_id: null; body: null };
+
+interface DueRow {
   id: string;
   endpoint_id: string;
   event_id: string;
@@ -182,20 +187,16 @@ const claim = scoped<ClaimedRow>(
       where ${here('l')} and l.endpoint_id = wanted.endpoint_id
      returning l.endpoint_id, l.epoch
    )
-   select due.id, due.endpoint_id, due.event_id, due.event_type, due.attempts, coalesce(taken.epoch, due.known_epoch) as epoch, due.next_attempt_at, due.url,
+   select due.id, free.endpoint_id, due.event_id, due.event_type, due.attempts, coalesce(taken.epoch, due.known_epoch) as epoch, due.next_attempt_at, due.url,
           case when octet_length(v.body) <= $11 then case when row_number() over (partition by v.id) = 1 then v.body else ''::bytea end end as body,
           v.request_id, v.traceparent
-     from due
+     from free
+     left join (due join webhooks.events v on ${here('v')} and v.id = due.event_id) on due.endpoint_id = free.endpoint_id
      left join taken on taken.endpoint_id = due.endpoint_id
-     join webhooks.events v on ${here('v')} and v.id = due.event_id
     order by due.next_attempt_at, due.id`,
 );
-const selectHeld = scoped<{ endpoint_id: string }>(
-  'lanes.held_by_others',
-  `select l.endpoint_id from webhooks.lanes l
-    where ${here('l')} and l.endpoint_id = any($3::text[]) and l.owner <> $4 and ${leaseIsLive('l.lease_until')}`,
-);
-// By an index that finds what was handed over, a success would cost an index entry: all deliveries from the mark on are read. Whoever reads them holds the lanes `l`.
+// By an index that finds what was handed over, a success would cost an index entry: all deliveries from the mark on are read. Whoever reads them holds the lanes `l`. Postgres expects few elements
+// in an array. Of a page it knows no length, and can join the lost ones with all deliveries of the account.
 const pageOf = (lanes: string, andBefore = '') => `with l as (${lanes}), page as (
      select p.endpoint_id, p.id, p.is_lost from l cross join lateral (
        select d.endpoint_id, d.id, d.status = 'pending' and d.next_attempt_at is null as is_lost from webhooks.deliveries d
@@ -205,9 +206,10 @@ const pageOf = (lanes: string, andBefore = '') => `with l as (${lanes}), page as
    ), reach as (
      select page.endpoint_id, max(page.id) as last, count(*) = $5::bigint as is_full from page group by page.endpoint_id
    ), waiting as (
-     update webhooks.deliveries d set next_attempt_at = $4 from page
-      where ${here('d')} and d.endpoint_id = page.endpoint_id and d.id = page.id and page.is_lost
-        and d.status = 'pending' and d.next_attempt_at is null
+     update webhooks.deliveries d set next_attempt_at = $4
+       from unnest(array(select page.endpoint_id from page where page.is_lost order by page.id),
+                   array(select page.id from page where page.is_lost order by page.id)) as lost (endpoint_id, id)
+      where ${here('d')} and d.endpoint_id = lost.endpoint_id and d.id = lost.id and d.status = 'pending' and d.next_attempt_at is null
      returning d.endpoint_id
    )`;
 // A lane with another page belongs to no process. One that had it is not asked about its own lapsed lanes.

@@ -228,7 +228,7 @@ export class DeliveryWorker implements Sender {
   async #claim(scope: Scope, requests: LaneRequest[]): Promise<void> {
     const { database, clock, onError } = this.#options;
     const { owner, leaseMs } = this;
-    let claim: Claim = { deliveries: [], heldByOthers: [], recovering: [] };
+    let claim: Claim = { deliveries: [], passedOver: [], recovering: [] };
     try {
       claim = await claimDeliveries(database, scope, requests, { owner, at: clock.now(), leaseMs });
     } catch (error) {
@@ -239,15 +239,15 @@ export class DeliveryWorker implements Sender {
     this.#lanes.claimed(scope, requests, claim.deliveries);
     this.#hold(scope, claim.deliveries);
     this.#sendNext();
-    const heldByOthers = new Set(claim.heldByOthers);
+    const passedOver = new Set(claim.passedOver);
     for (const { webhookId } of requests) {
-      if (heldByOthers.has(webhookId)) this.#comeBack(scope, webhookId);
+      if (passedOver.has(webhookId)) this.#comeBack(scope, webhookId);
       else this.#claimRetries.forget(laneKey(scope, webhookId));
     }
     this.wake(scope, claim.recovering);
   }
 
-  // Whoever has the lane may have looked just before there was something new; it gives the lane up as soon as it has nothing in hand. After some
+  // Whoever has the lane, or its lock, may have looked just before there was something new; it gives the lane up as soon as it has nothing in hand. After some
   // tries the sweep is quick enough.
   #comeBack(scope: Scope, webhookId: string): void {
     if (this.#stopped || !this.#claimRetries.mayRetry(laneKey(scope, webhookId))) return;
