@@ -66,3 +66,34 @@ it('places grow in number while the measured part of their work is fast, up to a
   expect(names).toHaveLength(20);
   await Promise.all(all);
 });
+
+it('places are halved once by all that was slow at the same time, and again by what began after that', async () => {
+  const { names, work, end } = begun();
+  let nowMs = 0;
+  const places = openAdaptivePlaces({ least: 1, most: 8, fastMs: 100 }, () => nowMs);
+  const use = (name: string) => places.use(1, () => places.measure(work(name)));
+  const started = async (some: string[]) => {
+    const all = some.map(use);
+    await new Promise((resolve) => setImmediate(resolve));
+    return all;
+  };
+  // Seven that are fast open eight places.
+  const fast = await started(['f1', 'f2', 'f3', 'f4', 'f5', 'f6', 'f7']);
+  for (const name of ['f1', 'f2', 'f3', 'f4', 'f5', 'f6', 'f7']) await end(name);
+  await Promise.all(fast);
+  const lot = ['1', '2', '3', '4', '5', '6', '7', '8'];
+  const slow = await started(lot);
+  const next = await started(['a', 'b', 'c', 'd', 'e']);
+  expect(names).toHaveLength(15);
+  nowMs += 101;
+  for (const name of lot) await end(name);
+  await Promise.all(slow);
+  expect(names.slice(15)).toEqual(['a', 'b', 'c', 'd']);
+  nowMs += 101;
+  for (const name of ['a', 'b', 'c', 'd']) await end(name);
+  const last = await started(['g', 'h']);
+  // Two places: one has `e`.
+  expect(names.slice(19)).toEqual(['e', 'g']);
+  for (const name of ['e', 'g', 'h']) await end(name);
+  await Promise.all([...next, ...last]);
+});

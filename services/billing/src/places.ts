@@ -27,12 +27,19 @@ export interface AdaptivePlaces extends Places {
 
 /**
  * Opens the least number of places. A measured part that ends within `fastMs` opens one more, up to the most; a slower one closes half of them, down to the least. So work
- * that waits for a slow server, or for a machine that has other things to do, gets few places.
+ * that waits for a slow server, or for a machine that has other things to do, gets few places. Parts that began before the last halving close no more: what is slow is often slow for all that wait.
  */
 export function openAdaptivePlaces(limits: PlaceLimits, nowMs = () => performance.now()): AdaptivePlaces {
   const { least, most, fastMs } = limits;
   const { places, change } = openChangingPlaces(least);
   let open = least;
+  let halvedAtMs = Number.NEGATIVE_INFINITY;
+
+  function openNow(now: number): void {
+    change(now - open);
+    open = now;
+  }
+
   return {
     use: places.use,
     async measure(part) {
@@ -40,10 +47,12 @@ export function openAdaptivePlaces(limits: PlaceLimits, nowMs = () => performanc
       try {
         return await part();
       } finally {
-        const isFast = nowMs() - begunAtMs <= fastMs;
-        const now = isFast ? Math.min(most, open + 1) : Math.max(least, Math.floor(open / 2));
-        change(now - open);
-        open = now;
+        const endedAtMs = nowMs();
+        if (endedAtMs - begunAtMs <= fastMs) openNow(Math.min(most, open + 1));
+        else if (begunAtMs >= halvedAtMs) {
+          halvedAtMs = endedAtMs;
+          openNow(Math.max(least, Math.floor(open / 2)));
+        }
       }
     },
   };

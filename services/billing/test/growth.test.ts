@@ -34,6 +34,7 @@ import { billingService } from '../src/service.ts';
 import { findAuthenticationNotices } from '../src/store/authentication-notices.ts';
 import { isBackupAgreed } from '../src/store/backup-agreements.ts';
 import { insertCatalogTask, nextCatalogTaskInMs, postponeCatalogTask } from '../src/store/catalog-tasks.ts';
+import { nextDueAt } from '../src/store/due-subscriptions.ts';
 import { isErased, lockReceipts } from '../src/store/erased-sessions.ts';
 import { noteNewCard, noteUpdatedCard } from '../src/store/invoice-charges.ts';
 import { findIssuedFacts, loadProratedParts } from '../src/store/invoice-statements.ts';
@@ -103,9 +104,10 @@ async function run(place: TestDatabase): Promise<void> {
   await runDueSubscriptions(context);
   await removeTestClock(context, call, clock.id);
   await runDue(context).run(new AbortController().signal);
-  // Before anything was due, the job looks for when something will be.
+  // Once nothing is due, the job looks for when something will be.
   on.at('2020-01-01');
   await runDue(context).run(new AbortController().signal);
+  await nextDueAt(database, context.clock.now());
   await runRenewals(on);
   await findSubscription(database, scope, seededId('fsub', 1));
   await findSubscriptions(database, scope, [subscriptionId, seededId('fsub', 1)]);

@@ -1,6 +1,7 @@
-import { maxGroupSize, type Scope } from '@eligo/postgres';
+import { maxGroupSize, type Scope, scoped, withTx } from '@eligo/postgres';
+import { waitUntil } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DuePlace, runDueSubscriptions } from '../src/jobs/run-due.ts';
+import { type DuePlace, runDue, runDueSubscriptions } from '../src/jobs/run-due.ts';
 import { type Fixture, openFixture, someScope } from './fixture.ts';
 
 let on: Fixture;
@@ -55,3 +56,37 @@ describe('accounts that wait behind a backlog of another one, which has been due
     expect(await left([busy.accountId])).toBeGreaterThanOrEqual(look);
   });
 });
+
+it('a run looks on while the last of an earlier look are at work, and ends when they have ended', async () => {
+  const endedAt = '2026-05-01T00:00:00.000Z';
+  const scope = someScope();
+  await endingOf(scope, look + maxGroupSize + 1, endedAt);
+  on.at(endedAt);
+  const locked = Promise.withResolvers<void>();
+  const unlock = Promise.withResolvers<void>();
+  const lock = withTx(on.context.database, scope, async (tx) => {
+    await tx.rows(lockFirst, scope, []);
+    locked.resolve();
+    await unlock.promise;
+  });
+  await locked.promise;
+  let hasEnded = false;
+  const run = runDue(on.context)
+    .run(new AbortController().signal)
+    .finally(() => {
+      hasEnded = true;
+    });
+  await waitUntil(async () => (await left([scope.accountId])) === 1);
+  const waiting = await on.test.admin(`select from pg_locks where not granted and locktype = 'transactionid'`);
+  expect(waiting).toHaveLength(1);
+  expect(hasEnded).toBe(false);
+  unlock.resolve();
+  await Promise.all([lock, run]);
+  expect(await left([scope.accountId])).toBe(0);
+});
+
+// What a claim does not wait for, and an end does.
+const lockFirst = scoped(
+  'subscriptions.lock_by_test',
+  `select id from subscriptions where account_id = $1 and test_mode = $2 and status = 'active' order by work_at, id limit 1 for key share`,
+);

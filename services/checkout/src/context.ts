@@ -69,6 +69,7 @@ export interface PagePaymentWrite extends BegunPayment {
 
 /** A charge of an invoice that took its money, with the events that say so. */
 export interface InvoiceSettlement extends ReceivedCharge {
+  readonly attempt: ChargeAttempt;
   readonly events: readonly EncodedEvent[];
 }
 

@@ -2,14 +2,13 @@ import { appendAll } from '@eligo/events';
 import { type Scope, withTx } from '@eligo/postgres';
 import type { Context } from '../context.ts';
 import type { Invoice, InvoiceCharge } from '../domain/invoice.ts';
-import type { Subscription } from '../domain/subscription.ts';
 import { settleInvoiceCharges } from '../store/invoice-charges.ts';
 import { lockInvoices, savePaidInvoices } from '../store/invoices.ts';
-import { lockSubscriptions, saveBilledSubscriptions } from '../store/subscription-groups.ts';
+import { lockPaying, type PayingSubscription, savePaid } from '../store/subscription-groups.ts';
 import { announcePayments } from './announce-payments.ts';
 import { invoiceEvent } from './billing-events.ts';
 import type { ChargeOutcome } from './record-payment.ts';
-import { wakeWhenDue } from './wake-when-due.ts';
+import { wakeAt } from './wake-when-due.ts';
 
 /** A charge that has paid the invoice of a renewal in full. */
 export interface PaidCharge {
@@ -31,7 +30,7 @@ export async function recordPayments(
     context.database,
     scope,
     async (tx) => {
-      const subscriptions = lockSubscriptions(
+      const subscriptions = lockPaying(
         tx,
         scope,
         charges.map(({ subscriptionId }) => subscriptionId),
@@ -45,12 +44,16 @@ export async function recordPayments(
       await context.failpoint('invoice_charge.before_commit');
       if (plain.length === 0) return new Set();
       const settledAt = context.clock.now();
-      for (const { after, paid } of plain) wakeWhenDue(tx, after, paid.charge.actingAt);
-      const [settled] = await Promise.all([
+      const [settled, dueAt] = await Promise.all([
         settleInvoiceCharges(
           tx,
           scope,
           plain.map(({ paid: { charge, outcome } }) => ({ id: charge.id, ...outcome, settledAt })),
+        ),
+        savePaid(
+          tx,
+          scope,
+          plain.map(({ paid }) => paid.subscriptionId),
         ),
         savePaidInvoices(
           tx,
@@ -61,7 +64,6 @@ export async function recordPayments(
           tx,
           plain.map(({ invoice, paid }) => invoiceEvent(scope, 'paid', invoice.after, paid.charge.actingAt)),
         ),
-        saveBilledSubscriptions(tx, scope, plain),
         announcePayments(
           tx,
           scope,
@@ -69,6 +71,9 @@ export async function recordPayments(
         ),
       ]);
       if (settled !== plain.length) throw new Error('A charge of an open invoice was recorded before');
+      for (const { paid, isOnClock } of plain) {
+        if (!isOnClock) wakeAt(tx, dueAt.get(paid.subscriptionId) ?? null, paid.charge.actingAt);
+      }
       return new Set(plain.map(({ paid }) => paid));
     },
     { lockTimeoutMs },
@@ -80,14 +85,13 @@ const lockTimeoutMs = 1_000;
 
 interface PlainPayment {
   readonly paid: PaidCharge;
-  readonly before: Subscription;
-  readonly after: Subscription;
+  readonly isOnClock: boolean;
   readonly invoice: { readonly before: Invoice; readonly after: Invoice };
 }
 
 function plainPayments(
   charges: readonly PaidCharge[],
-  subscriptions: readonly Subscription[],
+  subscriptions: readonly PayingSubscription[],
   invoices: readonly Invoice[],
 ): PlainPayment[] {
   const subscriptionOf = new Map(subscriptions.map((one) => [one.id, one]));
@@ -107,8 +111,6 @@ function plainPayments(
       chargeId: outcome.chargeId,
       paidAt: charge.actingAt,
     };
-    return [
-      { paid, before, after: { ...before, paymentAt: null, heldUntil: null }, invoice: { before: invoice, after } },
-    ];
+    return [{ paid, isOnClock: before.testClockId !== null, invoice: { before: invoice, after } }];
   });
 }

@@ -14,7 +14,7 @@ import { insertInvoiceLines } from '../store/invoice-lines.ts';
 import { insertInvoices } from '../store/invoices.ts';
 import { subscriptionsWithPending } from '../store/prorations.ts';
 import { findRenewalSpread } from '../store/renewal-settings.ts';
-import { lockSubscriptions, saveBilledSubscriptions } from '../store/subscription-groups.ts';
+import { lockUnchanged, saveBilledSubscriptions } from '../store/subscription-groups.ts';
 import { invoiceStateEvents, subscriptionEvent } from './billing-events.ts';
 import { eligibilityOfSeveral } from './judge-items.ts';
 import { cardsOfSeveral, customersThere } from './payer.ts';
@@ -93,15 +93,19 @@ async function writeRenewals(
   { facts, spreadMinutes }: { readonly facts: readonly Facts[]; readonly spreadMinutes: number },
   at: Date,
 ): Promise<Renewed[]> {
-  const ids = facts.map(({ subscription }) => subscription.id);
+  const read = facts.map(({ subscription }) => subscription);
   const [locked, withPending] = await Promise.all([
-    lockSubscriptions(tx, scope, ids),
-    subscriptionsWithPending(tx, scope, ids),
+    lockUnchanged(tx, scope, read),
+    subscriptionsWithPending(
+      tx,
+      scope,
+      read.map(({ id }) => id),
+    ),
   ]);
   const byId = new Map(locked.map((subscription) => [subscription.id, subscription]));
   const made = facts.flatMap(({ subscription, cards, eligibility }) => {
     const before = byId.get(subscription.id);
-    if (before?.version !== subscription.version || withPending.has(before.id)) return [];
+    if (before === undefined || withPending.has(before.id)) return [];
     const next = beginPeriod(before, { eligibility, pending: [], spreadMinutes }, at);
     // Renewed alone, it is asked whether the backup card pays for a health card that is gone.
     if (endOfTrialWithoutCard(before, next.invoice, cards, false) !== null) return [];

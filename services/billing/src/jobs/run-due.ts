@@ -6,7 +6,7 @@ import { runDueSteps } from '../actions/run-due-steps.ts';
 import { runDueJob } from '../actions/wake-when-due.ts';
 import { boundedSignal } from '../bounded-signal.ts';
 import type { Context } from '../context.ts';
-import { openAdaptivePlaces, openPlaces } from '../places.ts';
+import { type AdaptivePlaces, openAdaptivePlaces, openPlaces, type Places } from '../places.ts';
 import {
   claimDue,
   claimDueOfAccounts,
@@ -24,6 +24,8 @@ const chargesAtOnce = { least: maxGroupSize, most: 3 * maxGroupSize, fastMs: 250
 // When a look finds as many as it may take, accounts with fewer due are given their turn: so many accounts in a look, and so many of each.
 const accountsAtOnce = 50;
 const eachOfThem = maxGroupSize;
+// A look begins once all groups of the one before have begun, so that no place stands empty between them. After so many, the run waits for its last group.
+const looksOfRun = 10;
 // Test clocks looked at in a run, some three index entries each; the next run goes on behind the last, and begins anew after all of them. A clock that
 // moves does what is due by it itself: this finds who lives on one that was deleted, or came to one that was past their time already.
 const clocksAtOnce = 500;
@@ -43,12 +45,16 @@ export interface DuePlace {
 /** Does what is due for subscriptions: ends them, announces ends of trials, renews them, and charges what they owe. */
 export function runDue(context: Context): Job {
   const place: DuePlace = {};
+  // How fast the processor is stays known from run to run.
+  const charges = openAdaptivePlaces(chargesAtOnce);
   return {
     name: runDueJob,
     // A commit wakes the job when something is due; this finds what a crash has left, and who lived on a test clock that was deleted.
     everyMs: 15_000,
     run: async (signal) =>
-      (await runDueSubscriptions(context, signal, place)) || { dueInMs: await nextInMs(context, place) },
+      (await runLooks(context, place, { charges, places: openPlaces(atOnce), signal })) || {
+        dueInMs: await nextInMs(context, place),
+      },
   };
 }
 
@@ -62,12 +68,64 @@ async function nextInMs({ database, clock }: Context, { isClockHeld }: DuePlace)
   return waits.length === 0 ? undefined : Math.min(...waits);
 }
 
-/** One look at what is due, the longest due first. True when there may be more. */
+/** What the looks of a run share. */
+interface DueWork {
+  readonly charges: AdaptivePlaces;
+  readonly places: Places;
+  readonly signal: AbortSignal;
+}
+
+// Looks at what is due until nothing is, or enough was looked at. True when there may be more.
+async function runLooks(context: Context, place: DuePlace, work: DueWork): Promise<boolean> {
+  const running: Promise<PromiseSettledResult<number>>[] = [];
+  let isMore = false;
+  try {
+    for (let looks = 0; looks < looksOfRun && !work.signal.aborted; looks++) {
+      const look = await beginLook(context, place, work);
+      running.push(settled(look.done));
+      if (await runOnClocks(context, place, work.signal)) isMore = true;
+      if (look.isMore) isMore = true;
+      // One that is not full has seen all that is due.
+      if (look.claimed < mostAtOnce) break;
+      await look.begun;
+    }
+  } finally {
+    await Promise.all(running);
+  }
+  const done = await Promise.all(running);
+  for (const result of done) if (result.status === 'rejected') throw result.reason;
+  // What was done may have made the next thing due at once: after an outage, the next period.
+  return isMore || done.some((result) => result.status === 'fulfilled' && result.value > 0);
+}
+
+async function settled(done: Promise<number>): Promise<PromiseSettledResult<number>> {
+  const [result] = await Promise.allSettled([done]);
+  return result;
+}
+
+/** One look at what is due, the longest due first, to its end. True when there may be more. */
 export async function runDueSubscriptions(
   context: Context,
   signal: AbortSignal = new AbortController().signal,
   place: DuePlace = {},
 ): Promise<boolean> {
+  const work = { charges: openAdaptivePlaces(chargesAtOnce), places: openPlaces(atOnce), signal };
+  const look = await beginLook(context, place, work);
+  const done = await look.done;
+  return (await runOnClocks(context, place, signal)) || done > 0 || look.isMore;
+}
+
+/** A look at what is due. */
+interface Look {
+  readonly claimed: number;
+  readonly isMore: boolean;
+  /** Resolves when none of its groups waits for places. */
+  readonly begun: Promise<unknown>;
+  /** For how many subscriptions something was done. */
+  readonly done: Promise<number>;
+}
+
+async function beginLook(context: Context, place: DuePlace, work: DueWork): Promise<Look> {
   const times = { at: context.clock.now(), until: holdUntil(context) };
   const freed = await freeFalseHolds(context.database, times.at, mostAtOnce);
   if (freed > 0) {
@@ -81,13 +139,21 @@ export async function runDueSubscriptions(
     else place.account = others.last;
     due.push(...others.due);
   }
-  const done = await runEach(context, due, times.until, signal);
-  // What was done may have made the next thing due at once: after an outage, the next period.
-  return (await runOnClocks(context, place, signal)) || done > 0 || freed === mostAtOnce;
+  const groups = groupsOf(due).map((group) => runGroup(context, group, times.until, work));
+  return {
+    claimed: due.length,
+    isMore: freed === mostAtOnce,
+    begun: Promise.all(groups.map(({ begun }) => begun)),
+    done: Promise.all(groups.map(({ done }) => done)).then((counts) => counts.reduce((sum, count) => sum + count, 0)),
+  };
 }
 
-async function runEach(context: Context, due: DueSubscription[], until: Date, signal: AbortSignal): Promise<number> {
-  const [places, charges] = [openPlaces(atOnce), openAdaptivePlaces(chargesAtOnce)];
+function runGroup(
+  context: Context,
+  { scope, ids }: DueGroup,
+  until: Date,
+  { charges, places, signal }: DueWork,
+): { readonly begun: Promise<void>; readonly done: Promise<number> } {
   const { checkout } = context;
   // Only calls to checkout say how fast the processor is: a step that charges nothing ends at once.
   const measuring: Context = {
@@ -97,16 +163,14 @@ async function runEach(context: Context, due: DueSubscription[], until: Date, si
       chargeInvoice: (request, call) => charges.measure(() => checkout.chargeInvoice(request, call)),
     },
   };
-  const done = await Promise.all(
-    groupsOf(due).map(({ scope, ids }) =>
-      places.use(ids.length, async (onGivenBack) => {
-        // Behind a slow processor: another process may have taken them since.
-        if (signal.aborted || context.clock.now() >= until) return 0;
-        return runDueSteps(measuring, scope, ids, { pace: context.pace, charges, until, onGivenBack });
-      }),
-    ),
-  );
-  return done.reduce((sum, ofGroup) => sum + ofGroup, 0);
+  const begun = Promise.withResolvers<void>();
+  const done = places.use(ids.length, async (onGivenBack) => {
+    begun.resolve();
+    // Behind a slow processor: another process may have taken them since.
+    if (signal.aborted || context.clock.now() >= until) return 0;
+    return runDueSteps(measuring, scope, ids, { pace: context.pace, charges, until, onGivenBack });
+  });
+  return { begun: begun.promise, done };
 }
 
 interface DueGroup {

@@ -1,8 +1,7 @@
 import { maxGroupSize, type Scope, scoped, type Tx } from '@eligo/postgres';
 import type { Subscription } from '../domain/subscription.ts';
-import { subscriptionStates } from '../domain/subscription-states.ts';
+import { type SubscriptionStatus, subscriptionStates } from '../domain/subscription-states.ts';
 import { saveItemsOfSeveral } from './subscription-items.ts';
-import { type SubscriptionRow, subscriptionColumns, subscriptionOfRow } from './subscriptions.ts';
 
 /** A subscription as its row was read under its lock, and as billing changes it. */
 export interface BilledSubscription {
@@ -10,13 +9,54 @@ export interface BilledSubscription {
   readonly after: Subscription;
 }
 
-/** The subscriptions, at most 16, locked until the transaction ends, in no order. One that another transaction holds is missing. */
-export async function lockSubscriptions(tx: Tx, scope: Scope, ids: readonly string[]): Promise<Subscription[]> {
-  return (await tx.rows(selectForUpdate, scope, [ids])).map(subscriptionOfRow);
+/**
+ * Locks these subscriptions, at most 16, until the transaction ends. Answers those that are as they were read, but for their holds, in no order: one that has changed, or
+ * that another transaction holds, is missing.
+ */
+export async function lockUnchanged(
+  tx: Tx,
+  scope: Scope,
+  subscriptions: readonly Subscription[],
+): Promise<Subscription[]> {
+  const rows = await tx.rows(lockVersions, scope, [subscriptions.map(({ id }) => id)]);
+  const read = new Map(subscriptions.map((one) => [one.id, one]));
+  return rows.flatMap(({ id, version, held_until: heldUntil }) => {
+    const one = read.get(id);
+    return one?.version === version ? { ...one, heldUntil } : [];
+  });
+}
+
+/** What a payment of its latest invoice has to know of a subscription. */
+export interface PayingSubscription {
+  readonly id: string;
+  readonly status: SubscriptionStatus;
+  readonly latestInvoiceId: string | null;
+  readonly testClockId: string | null;
+}
+
+/** These subscriptions, at most 16, locked until the transaction ends, in no order. One that another transaction holds is missing. */
+export async function lockPaying(tx: Tx, scope: Scope, ids: readonly string[]): Promise<PayingSubscription[]> {
+  return (await tx.rows(lockForPayment, scope, [ids])).map((row) => ({
+    id: row.id,
+    status: row.status,
+    latestInvoiceId: row.latest_invoice_id,
+    testClockId: row.test_clock_id,
+  }));
+}
+
+/** Notes that these subscriptions, at most 16, which the caller has locked, owe nothing any more, and gives them back. Answers when something is due of each, by its id. */
+export async function savePaid(
+  tx: Tx,
+  scope: Scope,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, Date | null>> {
+  const rows = await tx.rows(updatePaid, scope, [ids]);
+  if (rows.length !== ids.length) throw new Error('A subscription changed after it was read');
+  return new Map(rows.map((row) => [row.id, row.due_at]));
 }
 
 /**
- * Writes what a renewal or a payment changes of subscriptions, at most 16, which the caller has locked: the period, what is owed and when, and the items, which
+ * Writes what a renewal changes of subscriptions, at most 16, which the caller has locked: the period, what is owed and when, and the items, which
  * all stay.
  */
 export async function saveBilledSubscriptions(
@@ -49,10 +89,23 @@ function rowOf({ before, after }: BilledSubscription) {
   };
 }
 
-const selectForUpdate = scoped<SubscriptionRow>(
-  'subscriptions.lock_several',
-  `select ${subscriptionColumns('s')} from subscriptions s where s.account_id = $1 and s.test_mode = $2 and s.id = any($3::text[]) order by s.id
-   limit ${maxGroupSize} for update of s skip locked`,
+const locked = (columns: string) =>
+  `select ${columns} from subscriptions s where s.account_id = $1 and s.test_mode = $2 and s.id = any($3::text[]) order by s.id
+   limit ${maxGroupSize} for update of s skip locked`;
+const lockVersions = scoped<{ id: string; version: bigint; held_until: Date | null }>(
+  'subscriptions.lock_versions',
+  locked('s.id, s.version, s.held_until'),
+);
+const lockForPayment = scoped<{
+  id: string;
+  status: SubscriptionStatus;
+  latest_invoice_id: string | null;
+  test_clock_id: string | null;
+}>('subscriptions.lock_for_payment', locked('s.id, s.status, s.latest_invoice_id, s.test_clock_id'));
+const updatePaid = scoped<{ id: string; due_at: Date | null }>(
+  'subscriptions.save_paid',
+  `update subscriptions set payment_at = null, held_until = null, version = version + 1
+   where account_id = $1 and test_mode = $2 and id = any($3::text[]) returning id, due_at`,
 );
 // The limit is that of a group: without it the planner expects a hundred rows of JSON.
 const update = scoped(

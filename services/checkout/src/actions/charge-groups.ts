@@ -41,6 +41,7 @@ import { receiptCommand, wantsReceipt } from './receipt-command.ts';
 import { appendRedemptionsEnd } from './redemptions-end.ts';
 import { reserveRefundAlone } from './reserve-refund.ts';
 import { reserveRefunds } from './reserve-refunds.ts';
+import { journalOfSettlements } from './tell-journal.ts';
 
 /** Opens the groups of one process. */
 export function openChargeGroups(context: Claiming & Pick<Context, 'database'>): ChargeGroups {
@@ -60,9 +61,15 @@ export function openChargeGroups(context: Claiming & Pick<Context, 'database'>):
     invoiceSettlements: openGroupedWrites<InvoiceSettlement, boolean>({
       database,
       async writeGroup(tx, scope, settlements) {
+        const journal = journalOfSettlements(scope, settlements);
+        const isTold = journal !== undefined;
         const [areWritten] = await Promise.all([
-          settleInvoiceCharges(tx, scope, settlements),
-          appendEncoded(tx, eventsOf(settlements)),
+          settleInvoiceCharges(
+            tx,
+            scope,
+            settlements.map((settlement) => ({ ...settlement, isTold })),
+          ),
+          appendEncoded(tx, [...eventsOf(settlements), ...(isTold ? [encodeEvent(journal)] : [])]),
         ]);
         await failpoint('charge.before_settle_commit');
         return areWritten ? settlements.map(() => true) : undefined;

@@ -1,9 +1,9 @@
 import { create } from '@bufbuild/protobuf';
-import { append } from '@eligo/events';
+import { append, type NewEvent } from '@eligo/events';
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
-import { JournalEntriesSchema } from '@eligo/proto/events/v1/events';
+import { JournalEntriesSchema, type JournalEntry } from '@eligo/proto/events/v1/events';
 import type { ProcessorAccount } from '@eligo/values';
-import type { Context } from '../context.ts';
+import type { Context, InvoiceSettlement } from '../context.ts';
 import { balanceTransactionOf } from '../domain/balance-transaction.ts';
 import { journalMessage } from '../messages/journal.ts';
 import {
@@ -56,9 +56,39 @@ async function tell(tx: Tx, scope: Scope, placed: readonly PlacedEntry[]): Promi
     const balanceTransactionId = balanceTransactionOf(sources[index] ?? entry.entryId);
     return journalMessage({ ...entry, balanceTransactionId }, entry.processorAccount);
   });
-  const object = { case: 'journalEntries', value: create(JournalEntriesSchema, { entries }) } as const;
-  await append(tx, { ...scope, type: 'command.journal', aggregateId: first.entryId, object });
+  await append(tx, journalEvent(scope, first.entryId, entries));
   await markTold(tx, scope, placed.map(idOf));
+}
+
+/**
+ * The event that tells the ledger of charges in the transaction that settles them, so that their entries wait for no job: it would update each once more. Undefined for fewer than
+ * `leastTogether` and for money of an earlier release: the job tells those.
+ */
+export function journalOfSettlements(scope: Scope, settlements: readonly InvoiceSettlement[]): NewEvent | undefined {
+  const entries = settlements.flatMap(({ attempt: { processorAccount }, intent, charge, ledgerEntryId: entryId }) =>
+    processorAccount === null
+      ? []
+      : journalMessage(
+          {
+            ...{ entryId, amountCents: intent.amountReceivedCents, paymentIntentId: intent.id },
+            ...{ sourceId: charge.chargeId, chargeId: charge.chargeId, checkoutSessionId: null },
+            ...{ processorChargeId: charge.processorChargeId, at: charge.at },
+            balanceTransactionId: balanceTransactionOf(charge.chargeId),
+          },
+          processorAccount,
+        ),
+  );
+  const [first] = entries;
+  const isWhole = entries.length === settlements.length && entries.length >= leastTogether;
+  return first === undefined || !isWhole ? undefined : journalEvent(scope, first.entryId, entries);
+}
+
+// The ledger posts the entries of an event together. Fewer wait for others.
+const leastTogether = 8;
+
+function journalEvent(scope: Scope, aggregateId: string, entries: JournalEntry[]): NewEvent {
+  const object = { case: 'journalEntries', value: create(JournalEntriesSchema, { entries }) } as const;
+  return { ...scope, type: 'command.journal', aggregateId, object };
 }
 
 // What the balance transaction of each entry is named by. A charge that an earlier release captured in parts shows the one that its own id gives: the first part

@@ -11,14 +11,16 @@ export interface ReceivedCharge {
   readonly charge: ReportedCharge;
   /** The id of the ledger's entry for the capture. */
   readonly ledgerEntryId: string;
+  /** Whether the transaction also tells the ledger of it, so that no job has to. */
+  readonly isTold?: boolean;
 }
 
 /** The columns of `receivedRow`, for `json_to_recordset`. */
 export const receivedColumns = `attempt_id text, intent_id text, charge_id text, processor_charge_id text, balance_transaction_id text,
-       processor_intent_id text, entry_id text, at timestamptz`;
+       processor_intent_id text, entry_id text, is_told boolean, at timestamptz`;
 
 /** Under the names of the columns. */
-export function receivedRow({ attempt, intent, charge, ledgerEntryId }: ReceivedCharge) {
+export function receivedRow({ attempt, intent, charge, ledgerEntryId, isTold = false }: ReceivedCharge) {
   return {
     attempt_id: attempt.id,
     intent_id: intent.id,
@@ -27,6 +29,7 @@ export function receivedRow({ attempt, intent, charge, ledgerEntryId }: Received
     balance_transaction_id: balanceTransactionOf(charge.chargeId),
     processor_intent_id: attempt.processorIntentId,
     entry_id: ledgerEntryId,
+    is_told: isTold,
     at: charge.at,
   };
 }
@@ -38,7 +41,7 @@ export const receivedText = `intent as (
      from attempt c
      where i.account_id = $1 and i.test_mode = $2 and i.id = c.intent_id
      returning i.id, i.amount_cents, i.amount_received_cents, i.payment_method_id, c.charge_id, c.processor_charge_id,
-       c.balance_transaction_id, c.entry_id, c.at
+       c.balance_transaction_id, c.entry_id, c.is_told, c.at
    ), charge as (
      insert into checkout.charges (account_id, test_mode, id, payment_intent_id, payment_method_id, status, amount_cents,
        amount_captured_cents, processor_charge_id, created_at, balance_transaction_id)
@@ -47,7 +50,8 @@ export const receivedText = `intent as (
      from intent i
    ), entry as (
      insert into checkout.ledger_entries (account_id, test_mode, id, debit_account, credit_account, amount_cents, kind,
-       payment_intent_id, source_id, created_at)
-     select $1, $2, i.entry_id, 'processor_balance', 'customer_receipts', i.amount_cents, 'capture', i.id, i.charge_id, i.at
+       payment_intent_id, source_id, created_at, tell_at)
+     select $1, $2, i.entry_id, 'processor_balance', 'customer_receipts', i.amount_cents, 'capture', i.id, i.charge_id, i.at,
+       case when not i.is_told then clock_timestamp() end
      from intent i
    )`;

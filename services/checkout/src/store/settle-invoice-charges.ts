@@ -23,7 +23,7 @@ const settle = scoped<{ intents: bigint }>(
  * rolls back.
  */
 export async function settleInvoiceCharges(tx: Tx, scope: Scope, charges: readonly ReceivedCharge[]): Promise<boolean> {
-  wakeJobAfterCommit(tx, tellJournalJob, tellJournalAfterMs);
+  if (!charges.every(({ isTold = false }) => isTold)) wakeJobAfterCommit(tx, tellJournalJob, tellJournalAfterMs);
   const written = await tx.row(settle, scope, [JSON.stringify(charges.map(receivedRow))]);
   return written?.intents === BigInt(charges.length);
 }
