@@ -200,6 +200,11 @@ describe('a service holds an account to the share of its key', () => {
     async (from, _, as, perSecond) => {
       const { checkout, asBilling, here, atWork, end } = await served();
       const charged = vi.spyOn(here.budgets, 'charge');
+      // A service's own work is measured while that of others is.
+      here.meter.run(
+        { caller: { accountId: 'facct_2', testMode: false, perSecond: 100 }, isExpensive: false },
+        () => undefined,
+      );
       const called = (from === 'the gateway' ? checkout : asBilling).getSession({ id: 'x' }, as());
       await waitUntil(() => atWork.length === 1);
       end();
@@ -208,6 +213,15 @@ describe('a service holds an account to the share of its key', () => {
       expect(charged.mock.calls[0]?.[0]).toEqual({ accountId: 'facct_1', testMode: false, perSecond });
     },
   );
+});
+
+test("a service's own work has nobody's work measured", async () => {
+  const { asBilling, here, atWork, end } = await served();
+  const called = asBilling.getSession({ id: 'x' }, ownCall(0));
+  await waitUntil(() => atWork.length === 1);
+  end();
+  await called;
+  expect(here.meter.isMeasuring).toBe(false);
 });
 
 test('a service has at most eight calls of an account at work while another account is short of time [D14.248]', async () => {
