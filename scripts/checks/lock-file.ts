@@ -66,16 +66,6 @@ export function unhashedOf(lock: LockFile): Unhashed[] {
     .map(([path, entry]) => ({ path, entry }));
 }
 
-/**
- * Whether a machine that Eligo runs on (Linux with glibc, x64 or arm64) ever installs the package. A registry without other platforms' packages cannot
- * tell their hashes; npm fetches such a package only on its own platform, and checks no hash of what it does not fetch.
- */
-export function isInstalledHere({ optional, os, cpu, libc }: LockEntry): boolean {
-  const fits = (names: string[] | undefined, here: string[]) =>
-    names === undefined || here.some((one) => names.includes(one));
-  return optional !== true || (fits(os, ['linux']) && fits(cpu, ['x64', 'arm64']) && fits(libc, ['glibc']));
-}
-
 /** The entries that name a host: they could be installed from that registry alone. */
 export function boundToAHost(lock: LockFile): string[] {
   return Object.entries(lock.packages)
