@@ -97,3 +97,27 @@ it('places are halved once by all that was slow at the same time, and again by w
   for (const name of ['e', 'g', 'h']) await end(name);
   await Promise.all([...next, ...last]);
 });
+
+it('places that were halved are opened by no work that began before that, however fast it was', async () => {
+  const { names, work, end } = begun();
+  let nowMs = 0;
+  const places = openAdaptivePlaces({ least: 2, most: 4, fastMs: 100 }, () => nowMs);
+  const started = async (...some: string[]) => {
+    const all = some.map((name) => places.use(1, () => places.measure(work(name))));
+    await new Promise((resolve) => setImmediate(resolve));
+    return all;
+  };
+  const first = await started('1', '2');
+  await end('1');
+  await end('2');
+  // Four places.
+  const slow = await started('3');
+  nowMs = 50;
+  const fast = await started('4', '5', '6');
+  nowMs = 101;
+  for (const name of ['3', '4', '5', '6']) await end(name);
+  const next = await started('7', '8', '9');
+  expect(names.slice(6)).toEqual(['7', '8']);
+  for (const name of ['7', '8', '9']) await end(name);
+  await Promise.all([...first, ...slow, ...fast, ...next]);
+});

@@ -27,7 +27,7 @@ export interface AdaptivePlaces extends Places {
 
 /**
  * Opens the least number of places. A measured part that ends within `fastMs` opens one more, up to the most; a slower one closes half of them, down to the least. So work
- * that waits for a slow server, or for a machine that has other things to do, gets few places. Parts that began before the last halving close no more: what is slow is often slow for all that wait.
+ * that waits for a slow server, or for a machine that has other things to do, gets few places. Parts that began before the last halving change nothing: it was for all of them.
  */
 export function openAdaptivePlaces(limits: PlaceLimits, nowMs = () => performance.now()): AdaptivePlaces {
   const { least, most, fastMs } = limits;
@@ -48,10 +48,10 @@ export function openAdaptivePlaces(limits: PlaceLimits, nowMs = () => performanc
         return await part();
       } finally {
         const endedAtMs = nowMs();
-        if (endedAtMs - begunAtMs <= fastMs) openNow(Math.min(most, open + 1));
-        else if (begunAtMs >= halvedAtMs) {
-          halvedAtMs = endedAtMs;
-          openNow(Math.max(least, Math.floor(open / 2)));
+        const isFast = endedAtMs - begunAtMs <= fastMs;
+        if (begunAtMs >= halvedAtMs) {
+          if (!isFast) halvedAtMs = endedAtMs;
+          openNow(isFast ? Math.min(most, open + 1) : Math.max(least, Math.floor(open / 2)));
         }
       }
     },

@@ -77,8 +77,12 @@ it('a run looks on while the last of an earlier look are at work, and ends when 
       hasEnded = true;
     });
   await waitUntil(async () => (await left([scope.accountId])) === 1);
-  const waiting = await on.test.admin(`select from pg_locks where not granted and locktype = 'transactionid'`);
-  expect(waiting).toHaveLength(1);
+  await waitUntil(async () => {
+    const waiting = await on.test.admin(
+      `select from pg_locks l join pg_stat_activity a on a.pid = l.pid where not l.granted and a.datname = current_database()`,
+    );
+    return waiting.length === 1;
+  });
   expect(hasEnded).toBe(false);
   unlock.resolve();
   await Promise.all([lock, run]);

@@ -42,11 +42,15 @@ export async function runDueSteps(
   const plain = ids.length < 2 ? [] : await plainRenewals(context, scope, ids);
   const renewed = plain.length < 2 ? nothing : await renewInTurn(context, scope, plain, limits);
   const alone = ids.filter((id) => !renewed.given.has(id));
-  const [together, ...others] = await Promise.all([
+  // Where one cannot even be given back, the others still end before this does.
+  const results = await Promise.allSettled([
     finishTogether(context, scope, renewed.renewed, limits),
-    ...alone.map((id) => stepAlone(context, scope, id, limits, renewed.turns.has(id))),
+    ...alone.map(async (id) => Number(await stepAlone(context, scope, id, limits, renewed.turns.has(id)))),
   ]);
-  return together + others.filter(Boolean).length;
+  return results.reduce((sum, result) => {
+    if (result.status === 'rejected') throw result.reason;
+    return sum + result.value;
+  }, 0);
 }
 
 async function stepAlone(

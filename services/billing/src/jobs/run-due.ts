@@ -37,6 +37,8 @@ const clockHeldMs = 1_000;
 /** Where the looks over accounts and clocks go on. */
 export interface DuePlace {
   account?: Scope;
+  /** When the last look was. */
+  lookedAt?: Date;
   clock?: { readonly scope: Scope; readonly id: string };
   /** A clock of the last look waits for its account's share of the process. */
   isClockHeld?: boolean;
@@ -47,20 +49,25 @@ export function runDue(context: Context): Job {
   const place: DuePlace = {};
   // How fast the processor is stays known from run to run.
   const charges = openAdaptivePlaces(chargesAtOnce);
+  const places = openPlaces(atOnce);
   return {
     name: runDueJob,
     // A commit wakes the job when something is due; this finds what a crash has left, and who lived on a test clock that was deleted.
     everyMs: 15_000,
     run: async (signal) =>
-      (await runLooks(context, place, { charges, places: openPlaces(atOnce), signal })) || {
+      (await runLooks(context, place, { charges, places, signal }, looksOfRun)) || {
         dueInMs: await nextInMs(context, place),
       },
   };
 }
 
-async function nextInMs({ database, clock }: Context, { isClockHeld }: DuePlace): Promise<number | undefined> {
+// From the last look on: what was given back while its groups ended may be due already.
+async function nextInMs(
+  { database, clock }: Context,
+  { isClockHeld, lookedAt }: DuePlace,
+): Promise<number | undefined> {
   const now = clock.now();
-  const at = await nextDueAt(database, now);
+  const at = await nextDueAt(database, lookedAt === undefined || lookedAt > now ? now : lookedAt);
   const waits = [
     ...(isClockHeld === true ? [clockHeldMs] : []),
     ...(at === undefined ? [] : [at.getTime() - now.getTime()]),
@@ -75,58 +82,67 @@ interface DueWork {
   readonly signal: AbortSignal;
 }
 
-// Looks at what is due until nothing is, or enough was looked at. True when there may be more.
-async function runLooks(context: Context, place: DuePlace, work: DueWork): Promise<boolean> {
-  const running: Promise<PromiseSettledResult<number>>[] = [];
-  let isMore = false;
-  try {
-    for (let looks = 0; looks < looksOfRun && !work.signal.aborted; looks++) {
-      const look = await beginLook(context, place, work);
-      running.push(settled(look.done));
-      if (await runOnClocks(context, place, work.signal)) isMore = true;
-      if (look.isMore) isMore = true;
-      // One that is not full has seen all that is due.
-      if (look.claimed < mostAtOnce) break;
-      await look.begun;
-    }
-  } finally {
-    await Promise.all(running);
-  }
-  const done = await Promise.all(running);
-  for (const result of done) if (result.status === 'rejected') throw result.reason;
-  // What was done may have made the next thing due at once: after an outage, the next period.
-  return isMore || done.some((result) => result.status === 'fulfilled' && result.value > 0);
-}
-
-async function settled(done: Promise<number>): Promise<PromiseSettledResult<number>> {
-  const [result] = await Promise.allSettled([done]);
-  return result;
-}
-
 /** One look at what is due, the longest due first, to its end. True when there may be more. */
-export async function runDueSubscriptions(
+export function runDueSubscriptions(
   context: Context,
   signal: AbortSignal = new AbortController().signal,
   place: DuePlace = {},
 ): Promise<boolean> {
   const work = { charges: openAdaptivePlaces(chargesAtOnce), places: openPlaces(atOnce), signal };
-  const look = await beginLook(context, place, work);
-  const done = await look.done;
-  return (await runOnClocks(context, place, signal)) || done > 0 || look.isMore;
+  return runLooks(context, place, work, 1);
+}
+
+/**
+ * Looks at what is due until nothing is, so many times at most, and at test clocks beside that. Ends when all that it began has ended, also where some of it failed. True when there
+ * may be more.
+ */
+async function runLooks(context: Context, place: DuePlace, work: DueWork, mostLooks: number): Promise<boolean> {
+  const groups: Promise<PromiseSettledResult<boolean>>[] = [];
+  const lookOn = async () => {
+    let isMore = false;
+    for (let looks = 0; looks < mostLooks && !work.signal.aborted; looks++) {
+      const look = await beginLook(context, place, work);
+      groups.push(...look.groups.map(({ done }) => settled(done)));
+      if (look.isMore) isMore = true;
+      // One that is not full has seen all that is due.
+      if (look.claimed < mostAtOnce) break;
+      await Promise.all(look.groups.map(({ begun }) => begun));
+    }
+    return isMore;
+  };
+  const ofClocks = settled(runOnClocks(context, place, work.signal));
+  const ofLooks = await settled(lookOn());
+  const results = [ofLooks, await ofClocks, ...(await Promise.all(groups))];
+  const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+  for (const error of failures.slice(1)) context.logger.error({ err: error, job: runDueJob }, 'Job failed in part');
+  if (failures.length > 0) throw failures[0];
+  // What was done may have made the next thing due at once: after an outage, the next period.
+  return results.some((result) => result.status === 'fulfilled' && result.value);
+}
+
+async function settled(work: Promise<boolean>): Promise<PromiseSettledResult<boolean>> {
+  const [result] = await Promise.allSettled([work]);
+  return result;
 }
 
 /** A look at what is due. */
 interface Look {
   readonly claimed: number;
   readonly isMore: boolean;
-  /** Resolves when none of its groups waits for places. */
-  readonly begun: Promise<unknown>;
-  /** For how many subscriptions something was done. */
-  readonly done: Promise<number>;
+  readonly groups: readonly RunningGroup[];
+}
+
+/** Subscriptions of one account that are worked on together. */
+interface RunningGroup {
+  /** Resolves when it has its places. */
+  readonly begun: Promise<void>;
+  /** Whether something was done for one of them. */
+  readonly done: Promise<boolean>;
 }
 
 async function beginLook(context: Context, place: DuePlace, work: DueWork): Promise<Look> {
   const times = { at: context.clock.now(), until: holdUntil(context) };
+  place.lookedAt = times.at;
   const freed = await freeFalseHolds(context.database, times.at, mostAtOnce);
   if (freed > 0) {
     context.logger.warn({ count: freed }, 'Wall clock was set back; freed subscriptions that were held until later');
@@ -139,12 +155,10 @@ async function beginLook(context: Context, place: DuePlace, work: DueWork): Prom
     else place.account = others.last;
     due.push(...others.due);
   }
-  const groups = groupsOf(due).map((group) => runGroup(context, group, times.until, work));
   return {
     claimed: due.length,
     isMore: freed === mostAtOnce,
-    begun: Promise.all(groups.map(({ begun }) => begun)),
-    done: Promise.all(groups.map(({ done }) => done)).then((counts) => counts.reduce((sum, count) => sum + count, 0)),
+    groups: groupsOf(due).map((group) => runGroup(context, group, times.until, work)),
   };
 }
 
@@ -153,7 +167,7 @@ function runGroup(
   { scope, ids }: DueGroup,
   until: Date,
   { charges, places, signal }: DueWork,
-): { readonly begun: Promise<void>; readonly done: Promise<number> } {
+): RunningGroup {
   const { checkout } = context;
   // Only calls to checkout say how fast the processor is: a step that charges nothing ends at once.
   const measuring: Context = {
@@ -167,8 +181,8 @@ function runGroup(
   const done = places.use(ids.length, async (onGivenBack) => {
     begun.resolve();
     // Behind a slow processor: another process may have taken them since.
-    if (signal.aborted || context.clock.now() >= until) return 0;
-    return runDueSteps(measuring, scope, ids, { pace: context.pace, charges, until, onGivenBack });
+    if (signal.aborted || context.clock.now() >= until) return false;
+    return (await runDueSteps(measuring, scope, ids, { pace: context.pace, charges, until, onGivenBack })) > 0;
   });
   return { begun: begun.promise, done };
 }

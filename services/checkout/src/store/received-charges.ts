@@ -52,6 +52,6 @@ export const receivedText = `intent as (
      insert into checkout.ledger_entries (account_id, test_mode, id, debit_account, credit_account, amount_cents, kind,
        payment_intent_id, source_id, created_at, tell_at)
      select $1, $2, i.entry_id, 'processor_balance', 'customer_receipts', i.amount_cents, 'capture', i.id, i.charge_id, i.at,
-       case when not i.is_told then clock_timestamp() end
+       case when i.is_told is not true then clock_timestamp() end
      from intent i
    )`;
