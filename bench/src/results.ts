@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { operations, type Row, topologies } from './figures.ts';
 
@@ -18,7 +18,9 @@ export function readResults(file: string = resultFiles.kept): Result[] {
 }
 
 export function keepResults(results: readonly Result[], file: string = resultFiles.kept): void {
-  writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`);
+  const next = `${file}.next`;
+  writeFileSync(next, `${JSON.stringify(results, null, 2)}\n`);
+  renameSync(next, file);
 }
 
 /** The results with this row in place of the one of the same operation and topology, in the order in which they are printed. */
