@@ -25,7 +25,7 @@ const stack = await startStack({
 try {
   const restart = (name: string) => restartPart(stack, name);
   const rounds = componentNames.flatMap((name) => [[name], [`${name}-2`]]);
-  const target = { urls: stack.urls, testApiKey: stack.demo.testApiKey, restart };
+  const target = { ...stack, testApiKey: stack.demo.testApiKey, restart };
   const { failures, ...report } = await runRolling(target, rounds, clientsAtOnce);
   process.stdout.write(`${JSON.stringify({ restarts: rounds.length, ...report, failures: failures.length })}\n`);
   for (const failure of failures.slice(0, 20)) process.stderr.write(`${failure}\n`);
