@@ -66,7 +66,7 @@ export function describeTraces(started: () => { eligo: Constellation; collector:
       expect(events).toEqual([{ type: 'customer.created' }]);
     });
 
-    it('leads by its request id to the line of each component that worked on it, and so to the reason of a decline [D14.220]', async () => {
+    it('leads by its request id to its line at the gateway and to the reason of a decline, at debug to each call of a service, and to the lines of the sandbox [D14.220, D14.360]', async () => {
       const api = eligo.api();
       const shop = await openShop(api);
       const customer = await newCustomer(api);
@@ -75,22 +75,34 @@ export function describeTraces(started: () => { eligo: Constellation; collector:
       const answer = await confirm(api, recordId, card);
       expect(answer.status, answer.text).toBe(402);
       const requestId = answer.headers.get('request-id') ?? '';
-      const lines = await waitUntil(() => {
-        const found = linesWith(requestId);
-        return new Set(found.map(({ service }) => service)).size > 1 && found;
-      });
-      const common = { requestId, recordId, accountId: eligo.account, testMode: true, code: 'card_declined' };
-      expect(lines).toContainEqual(
-        expect.objectContaining({
-          ...{ ...common, service: 'gateway', msg: 'Request completed', route: 'checkout_sessions.confirm' },
-          ...{ status: 402, keyId: expect.stringMatching(/^fakey_/), durationMs: expect.any(Number) },
-        }),
-      );
-      expect(lines).toContainEqual(
-        expect.objectContaining({
-          ...{ ...common, service: 'checkout', msg: 'Card was declined', declineCode: 'generic_decline' },
-        }),
-      );
+      const account = { accountId: eligo.account, testMode: true };
+      const ended = { requestId, durationMs: expect.any(Number) };
+      const expected = [
+        {
+          ...{ level: 'info', service: 'gateway', msg: 'Request completed', route: 'checkout_sessions.confirm' },
+          ...{ ...ended, ...account, recordId, status: 402, code: 'card_declined' },
+          keyId: expect.stringMatching(/^fakey_/),
+        },
+        {
+          ...{ level: 'info', service: 'checkout', msg: 'Card was declined', code: 'card_declined' },
+          ...{ ...account, requestId, recordId, declineCode: 'generic_decline' },
+        },
+        {
+          ...{ level: 'debug', service: 'checkout', msg: 'Call completed', method: 'ConfirmSession' },
+          ...{ ...ended, ...account, from: 'gateway', code: 'card_declined' },
+        },
+        {
+          ...{
+            service: 'sandbox',
+            msg: 'Request completed',
+            route: 'payment_intents.confirm',
+            code: 'generic_decline',
+          },
+          ...{ ...ended, status: 402, processorRequestId: expect.stringMatching(/^req_/) },
+        },
+      ];
+      const lines = expected.map((line) => expect.objectContaining(line));
+      await expect.poll(() => linesWith(requestId)).toEqual(expect.arrayContaining(lines));
     });
 
     function linesWith(requestId: string): Record<string, unknown>[] {

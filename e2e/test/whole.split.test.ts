@@ -20,8 +20,8 @@ describe('each part of Eligo in a process of its own', () => {
     const environment = {
       ...drainDelay,
       ...connectionCaps,
-      // What a request leaves in the logs is looked at.
-      LOG_LEVEL: 'info',
+      // What a request leaves in the logs is looked at, each call of a service included.
+      LOG_LEVEL: 'debug',
       ELIGO_RATE_LIMIT_FAILED_AUTH: '100000',
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     };

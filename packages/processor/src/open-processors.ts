@@ -31,6 +31,8 @@ export interface ProcessorOptions {
   readonly onBreaker?: (change: { processor: 'sandbox' | 'stripe'; open: boolean }) => void;
   /** Called when money is at a processor that the environment does not configure: the stored one, or none for a record that has none stored. */
   readonly onNotConfigured?: (account: ProcessorAccount | undefined) => void;
+  /** The request that the current work belongs to, which the sandbox logs. Stripe is not told: its API has no field for it. */
+  readonly requestId?: () => string | undefined;
   /** Total time of a call that brings no budget of its own. */
   readonly timeoutMs?: number;
   /** Where Stripe is. */
@@ -155,7 +157,8 @@ function openTarget(
 ): Target {
   const { name, url, secretKey } = target;
   const { protocol, hostname, port } = new URL(url);
-  const httpClient = createHttpClient();
+  const requestId = name === 'sandbox' ? options.requestId : undefined;
+  const httpClient = createHttpClient(requestId);
   const scheme = protocol === 'http:' ? 'http' : 'https';
   const stripe = new LeanStripe(secretKey, {
     host: hostname,
@@ -186,7 +189,9 @@ function openTarget(
         onCall: options.onCall ?? noop,
       });
       const testBank =
-        name === 'sandbox' ? createTestBank({ url, secretKey, account, stripe, call, beforeCall }) : undefined;
+        name === 'sandbox'
+          ? createTestBank({ url, secretKey, account, stripe, call, beforeCall, requestId })
+          : undefined;
       return createStripePort({
         account: { processor: name, account },
         stripe,

@@ -37,6 +37,8 @@ interface Observers {
 export interface ServiceHooks {
   /** Called before each call to a processor; throws where none may be made. */
   readonly beforeCall: () => void;
+  /** The request that the current work belongs to. */
+  readonly requestId: () => string | undefined;
   /** Called when a circuit breaker closes: what waits for its processor need not wait longer. */
   readonly onRecovered: () => void;
 }
@@ -56,7 +58,7 @@ export function readProcessorEnvironment(env: VariableReader): ProcessorEnvironm
 export function openServiceProcessors(
   environment: ProcessorEnvironment,
   { metrics, logger, recordCall }: Observers,
-  { beforeCall, onRecovered }: ServiceHooks,
+  { beforeCall, requestId, onRecovered }: ServiceHooks,
 ): Processors {
   const calls = metrics.histogram('processor_seconds', 'Processor calls by call and outcome', ['call', 'outcome']);
   const notConfigured = metrics.counter(
@@ -72,7 +74,7 @@ export function openServiceProcessors(
     async () => [...breakers].map(([processor, open]) => [{ processor }, open] as const),
   );
   const processors = openProcessors(environment, {
-    beforeCall,
+    ...{ beforeCall, requestId },
     onCall({ processor, call, outcome, durationMs }) {
       calls.observe({ call, outcome }, durationMs / 1_000);
       recordCall(`${processor} ${call}`, durationMs, { 'eligo.outcome': outcome });

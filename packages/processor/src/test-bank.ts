@@ -2,6 +2,7 @@ import type Stripe from 'stripe';
 import type { Caller } from './call.ts';
 import { notNow, unknown } from './error-outcome.ts';
 import { disputeFacts, payoutFacts, refundOutcome } from './facts.ts';
+import { requestIdHeader } from './http-client.ts';
 import type { DisputeOutcome, NotNow, PayoutOutcome, Rejected, Unknown } from './outcomes.ts';
 import type { TestBank, TestCardName } from './port.ts';
 import { foundPaymentMethod, paymentMethodParams } from './stripe-port.ts';
@@ -46,6 +47,7 @@ export function createTestBank(parts: {
   stripe: Stripe;
   call: Caller;
   beforeCall: () => void;
+  requestId: (() => string | undefined) | undefined;
 }): TestBank {
   async function ask<Answer, Outcome>(
     path: string,
@@ -53,12 +55,16 @@ export function createTestBank(parts: {
     read: (answer: Answer) => Outcome,
   ): Promise<Outcome | Rejected | NotNow | Unknown> {
     parts.beforeCall();
+    const told = parts.requestId?.();
     let answer: Response;
     let json: unknown;
     try {
       answer = await fetch(new URL(path, parts.url), {
         method: 'POST',
-        headers: { authorization: `Bearer ${parts.secretKey}`, 'content-type': 'application/json' },
+        headers: {
+          ...{ authorization: `Bearer ${parts.secretKey}`, 'content-type': 'application/json' },
+          ...(told === undefined ? {} : { [requestIdHeader]: told }),
+        },
         body: JSON.stringify(body),
         signal: AbortSignal.timeout(answerTimeoutMs),
       });

@@ -45,7 +45,7 @@ describe('which processor', () => {
     const processors = openServiceProcessors(
       { ...sandbox, STRIPE_SECRET_KEY: 'sk_live_x' },
       { metrics, logger: { error: quiet, warn: quiet }, recordCall: quiet },
-      { beforeCall: quiet, onRecovered: quiet },
+      { beforeCall: quiet, requestId: quiet, onRecovered: quiet },
     );
     onTestFinished(() => processors.close());
     expect(await read()).toEqual([
@@ -75,7 +75,7 @@ describe('which processor', () => {
         logger: { error: (fields: object, message: string) => errors.push({ ...fields, message }), warn: quiet },
         recordCall: quiet,
       },
-      { beforeCall: quiet, onRecovered: quiet },
+      { beforeCall: quiet, requestId: quiet, onRecovered: quiet },
     );
     onTestFinished(() => processors.close());
     const port = processors.of(scope);
@@ -196,6 +196,41 @@ describe('which processor', () => {
       );
     expect([await find(own.customerId), await find(other.customerId)]).toEqual([200, 404]);
     expect(() => processors.of({ accountId: 'facct_third', testMode: false })).toThrow(Failure);
+  });
+
+  test('the sandbox is told the request that a call is made for, and Stripe is not [D14.360]', async () => {
+    const lines: (readonly [string, unknown])[] = [];
+    const open = async (name: string) => {
+      const info = (fields: object) => void lines.push([name, (fields as { requestId?: unknown }).requestId]);
+      const bank = await startSandbox({
+        ...{ home: newHome(), host: '127.0.0.1', port: 0, secretKey: 'sk_live_told' },
+        logger: { info, error: () => undefined },
+      });
+      onTestFinished(() => bank.stop());
+      return bank.url;
+    };
+    const [url, stripeUrl] = [await open('sandbox'), await open('stripe')];
+    let requestId: string | undefined = 'freq_1';
+    const processors = openProcessors(
+      {
+        ...{ ELIGO_SANDBOX_URL: url, ELIGO_SANDBOX_KEY: 'sk_live_told', STRIPE_SECRET_KEY: 'sk_live_told' },
+        STRIPE_ACCOUNTS: '{"facct_test":"self"}',
+      },
+      { stripeUrl, requestId: () => requestId },
+    );
+    onTestFinished(() => processors.close());
+    await processors.of(scope).createCustomer({}, newKey());
+    await processors.of(scope).testBank?.failRefund('re_gone');
+    await processors.of(live).createCustomer({}, newKey());
+    requestId = undefined;
+    await processors.of(scope).createCustomer({}, newKey());
+    const own = expect.stringMatching(/^req_/);
+    expect(lines).toEqual([
+      ['sandbox', 'freq_1'],
+      ['sandbox', 'freq_1'],
+      ['stripe', own],
+      ['sandbox', own],
+    ]);
   });
 
   test('money is found where it is stored, whichever account new money goes to [D14.105]', async () => {

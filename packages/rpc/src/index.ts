@@ -32,7 +32,7 @@ export {
   type RequestContext,
   withRequestContext,
 } from './request-context.ts';
-export type { ServerObserver } from './served-call.ts';
+export type { FinishedCall, ServerObserver } from './served-call.ts';
 export { type RpcServer, type RpcServerOptions, rpcServer } from './server.ts';
 export type { TellWorked } from './tell-worked.ts';
 export { contextOfTraceparent, type Tracer, traceparentOf } from './tracing.ts';

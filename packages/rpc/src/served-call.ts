@@ -2,7 +2,7 @@ import type { DescMethod } from '@bufbuild/protobuf';
 import { type Code, ConnectError } from '@connectrpc/connect';
 import { Failure } from '@eligo/failures';
 import type { Admission } from './admission.ts';
-import { type Call, ReceivedCall } from './call.ts';
+import { type Call, type CallScope, ReceivedCall } from './call.ts';
 import type { Cancellation } from './cancellation.ts';
 import { isUnexpected, toWireError } from './error-mapping.ts';
 import type { CallMetadata } from './metadata.ts';
@@ -12,8 +12,7 @@ import { endCallSpan, type OpenSpan, startCallSpan, type Tracer, underSpan } fro
 /** What a server tells about the calls that it serves. */
 export interface ServerObserver {
   started?(method: DescMethod): void;
-  /** `code` is undefined when the call was answered. */
-  finished?(method: DescMethod, call: { from: string; code: Code | undefined; durationMs: number }): void;
+  finished?(method: DescMethod, call: FinishedCall): void;
   /** An unexpected error; it left the component without its text. */
   unexpected?(error: unknown, call: ObservedCall): void;
   /** A refusal because the database or something else was away; it left the component without its cause. */
@@ -36,6 +35,18 @@ export interface ObservedCall {
   readonly method: DescMethod;
   readonly requestId: string;
   readonly from: string;
+}
+
+/** A call at its end. Who called and for whom is unknown of one that was not admitted. */
+export interface FinishedCall {
+  readonly from: string;
+  readonly requestId: string | undefined;
+  readonly scope: CallScope | undefined;
+  /** Undefined when the call was answered. */
+  readonly code: Code | undefined;
+  /** The refusal, where the call failed with one. */
+  readonly refusal: string | undefined;
+  readonly durationMs: number;
 }
 
 /** One call from its arrival to its one end: its account, its span and the context that its handler runs in. */
@@ -92,7 +103,7 @@ export class ServedCall {
 
   /** The call was answered. */
   succeed(): void {
-    if (!this.#closed) this.#close(undefined);
+    if (!this.#closed) this.#close();
   }
 
   /** The call failed: returns the error that may leave the component. A failure after the end is reported and changes nothing. */
@@ -103,7 +114,7 @@ export class ServedCall {
     } else if (error instanceof Failure && error.code === 'service_unavailable' && error.cause !== undefined) {
       this.#observer?.unavailable?.(error, this.#observed());
     }
-    if (!this.#closed) this.#close(wire.code);
+    if (!this.#closed) this.#close(wire.code, error instanceof Failure ? error.code : undefined);
     return wire;
   }
 
@@ -116,12 +127,19 @@ export class ServedCall {
     return this.#cancellation.reason !== undefined && error instanceof Error && error.name === 'AbortError';
   }
 
-  #close(code: Code | undefined): void {
+  #close(code?: Code, refusal?: string): void {
     this.#closed = true;
     this.#cancellation.finish();
     if (this.#span !== undefined) endCallSpan(this.#span, code);
-    const durationMs = performance.now() - this.#startedAt;
-    this.#observer?.finished?.(this.#method, { from: this.#call?.from ?? '', code, durationMs });
+    const call = this.#call;
+    this.#observer?.finished?.(this.#method, {
+      from: call?.from ?? '',
+      requestId: call?.requestId,
+      scope: call?.scope,
+      code,
+      refusal,
+      durationMs: performance.now() - this.#startedAt,
+    });
     this.#ended();
   }
 }

@@ -39,6 +39,7 @@ export {
 export { checkReadiness, NotReady, type Readiness, type ReadinessChecks, ServesDegraded } from './health.ts';
 export { type Job, type NextRun, PartlyFailed, prepareJobs, type RunningJobs } from './jobs.ts';
 export { isWeakKeyring, type Keyring, openKeyring } from './keyring.ts';
+export { allowedFields } from './log-fields.ts';
 export { createLogger, type Logger, type LoggerOptions } from './logger.ts';
 export { createMetrics, type Metrics } from './metrics.ts';
 export { connectNatsEvents } from './nats-events.ts';

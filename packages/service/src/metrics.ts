@@ -1,7 +1,7 @@
 import { Code } from '@connectrpc/connect';
 import type { Progress } from '@eligo/events';
 import type { Database } from '@eligo/postgres';
-import type { ServerObserver } from '@eligo/rpc';
+import type { FinishedCall, ServerObserver } from '@eligo/rpc';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { JobObserver } from './jobs.ts';
 import type { Logger } from './logger.ts';
@@ -111,10 +111,13 @@ export function createMetrics(service: string): Metrics {
     },
     rpcObserver: (logger) => ({
       started: () => inFlight.inc(),
-      finished(method, { from, code, durationMs }) {
+      finished(method, call) {
         inFlight.dec();
+        const { from, code, durationMs } = call;
         const labels = { method: method.name, from, code: code === undefined ? 'ok' : Code[code] };
         calls.observe(labels, durationMs / 1_000);
+        // A request makes several calls. At `info` it has one line, the gateway's.
+        if (logger.isLevelEnabled('debug')) logger.debug(fieldsOf(method.name, call), 'Call completed');
       },
       unexpected(error, { method, requestId, from }) {
         unexpected.inc({ method: method.name });
@@ -159,6 +162,16 @@ export function createMetrics(service: string): Metrics {
     },
     // Merging registries would lose the labels that each gives to all of its lines; no name is in both.
     page: async () => `${await processMetrics().metrics()}\n${await registry.metrics()}`,
+  };
+}
+
+/** The names of the gateway's line. `code` is the refusal, as there, or that of an RPC that failed otherwise. */
+function fieldsOf(method: string, { from, requestId, scope, code, refusal, durationMs }: FinishedCall): object {
+  return {
+    requestId,
+    ...(scope === undefined || scope.accountId === '' ? {} : scope),
+    ...{ method, from, code: refusal ?? (code === undefined ? undefined : Code[code]) },
+    durationMs: Math.round(durationMs * 10) / 10,
   };
 }
 

@@ -9,7 +9,7 @@ import type { Bank } from './bank.ts';
 import { cardFields, fieldsPrefix } from './card-fields.ts';
 import type { Executor } from './execute.ts';
 import { JoinedChunks } from './joined-chunks.ts';
-import { codeOf, type RequestLine, requestLine, type SeenRequest } from './request-line.ts';
+import { codeOf, type RequestLine, readCallersRequestId, requestLine, type SeenRequest } from './request-line.ts';
 import { matchRoute } from './route-table.ts';
 import { isUpload, maxUploadBytes, readUpload } from './upload.ts';
 import type { Witness } from './witness.ts';
@@ -52,6 +52,7 @@ export function sandboxApp(parts: AppParts): RequestListener {
       path: question < 0 ? url : url.slice(0, question),
       query: question < 0 ? '' : url.slice(question + 1),
       ...{ startedAt: performance.now(), route: 'none' },
+      callersRequestId: readCallersRequestId(headerOf(request, 'eligo-request-id')),
       headers: { 'Request-Id': `req_${randomText(14)}`, 'Content-Type': 'application/json; charset=utf-8' },
     };
     response.once('close', () => {

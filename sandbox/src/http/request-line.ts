@@ -6,6 +6,8 @@ export interface SeenRequest {
   /** Of the answer. */
   readonly headers: OutgoingHttpHeaders;
   readonly startedAt: number;
+  /** Of the caller, if it named one. */
+  readonly callersRequestId: string | undefined;
   route: string;
   processorAccountId?: string;
   recordId?: string | undefined;
@@ -14,7 +16,10 @@ export interface SeenRequest {
 
 /** What the log says of a request: the names that Eligo's own components use, and nothing of its contents. */
 export interface RequestLine {
+  /** The caller's, by which the line is found beside those of Eligo's components; the sandbox's own where there is none. */
   readonly requestId: string;
+  /** The sandbox's own, as in the answer. */
+  readonly processorRequestId: string;
   readonly processorAccountId: string | undefined;
   readonly route: string;
   readonly status: number;
@@ -24,9 +29,11 @@ export interface RequestLine {
 }
 
 export function requestLine(seen: SeenRequest): RequestLine {
-  const { headers, processorAccountId, route, response, code, startedAt, recordId } = seen;
+  const { headers, callersRequestId, processorAccountId, route, response, code, startedAt, recordId } = seen;
+  const processorRequestId = String(headers['Request-Id']);
   return {
-    requestId: String(headers['Request-Id']),
+    requestId: callersRequestId ?? processorRequestId,
+    processorRequestId,
     processorAccountId,
     route,
     // 0: the caller left before it was answered, or a fault cut the connection.
@@ -35,6 +42,14 @@ export function requestLine(seen: SeenRequest): RequestLine {
     durationMs: Math.round((performance.now() - startedAt) * 10) / 10,
     recordId,
   };
+}
+
+// What a log line may hold, whoever sends it.
+const requestIdSyntax = /^[\w.:-]{1,128}$/;
+
+/** The request id that a caller names in `Eligo-Request-Id`. */
+export function readCallersRequestId(header: string): string | undefined {
+  return requestIdSyntax.test(header) ? header : undefined;
 }
 
 /** The code of a refusal: the bank's, where there is one. */

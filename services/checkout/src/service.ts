@@ -3,7 +3,7 @@ import { idempotencyMigrations, migrationSource, refuseInsideTransaction } from 
 import { openServiceProcessors, Recovery } from '@eligo/processor';
 import { CatalogService } from '@eligo/proto/catalog/v1/catalog';
 import { CheckoutService } from '@eligo/proto/checkout/v1/checkout';
-import { implement } from '@eligo/rpc';
+import { currentRequest, implement } from '@eligo/rpc';
 import {
   declareFailpoints,
   operatorMigrations,
@@ -66,6 +66,7 @@ export const checkoutService: ServiceComposition<CheckoutSettings> = {
     const recovery = new Recovery(() => service.wake(sweepChargesJob));
     const processors = openServiceProcessors(settings.processors, service, {
       beforeCall: () => refuseInsideTransaction('a call to the processor'),
+      requestId: () => currentRequest()?.requestId,
       onRecovered: () => recovery.note(),
     });
     watchChargeWork(service);

@@ -90,6 +90,7 @@ export const refundsService: ServiceComposition<RefundsSettings> = {
     };
     const processors = openServiceProcessors(service.settings.processors, service, {
       beforeCall: () => refuseInsideTransaction('a call to the processor'),
+      requestId: () => currentRequest()?.requestId,
       onRecovered() {
         recoveries.refunds.note();
         recoveries.events.note();
