@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '@eligo/postgres';
 import { generateComponentKeys, openIdentity } from '@eligo/rpc';
-import { createLogger, type Logger } from '@eligo/service';
+import { createLogger, type DiskWatch, type Logger } from '@eligo/service';
 import { type Api, apiClient, type TestDatabase, testDatabase } from '@eligo/testkit';
 import { createAccount, createKey, type Gateway, gatewayService, openGateway } from '../src/index.ts';
 import { type FakePeers, fakePeers } from './fake-peers.ts';
@@ -20,8 +20,8 @@ export interface TestGateway {
   readonly log: string[];
   /** A new key of the account and a client for it. */
   newApi(options?: Partial<Parameters<typeof createKey>[1]>): Promise<Api & { keyId: string }>;
-  /** Another gateway on the same database, whose log may go elsewhere. */
-  another(environment?: Record<string, string>, logger?: Logger): Promise<Gateway>;
+  /** Another gateway on the same database, whose log may go elsewhere and whose disk may be another. */
+  another(environment?: Record<string, string>, logger?: Logger, disk?: DiskWatch): Promise<Gateway>;
   stop(): Promise<void>;
 }
 
@@ -51,12 +51,12 @@ export async function openTestGateway(environment: Record<string, string> = {}):
     ELIGO_SERVICE_PUBLIC_KEYS: JSON.stringify(keys.publicKeys),
   };
   const opened: Gateway[] = [];
-  const another: TestGateway['another'] = async (more = {}, itsLogger = logger) => {
+  const another: TestGateway['another'] = async (more = {}, itsLogger = logger, disk) => {
     const gateway = await openGateway({
       environment: { ...base, ...environment, ...more },
       transportTo: peers.transportTo,
       connectEvents: async () => noEvents,
-      logger: itsLogger,
+      ...{ logger: itsLogger, disk },
     });
     opened.push(gateway);
     return gateway;
