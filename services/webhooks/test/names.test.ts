@@ -270,8 +270,7 @@ describe('the budget of an account', () => {
 });
 
 describe('an account whose names never resolve', () => {
-  it('delays no other account’s deliveries [D14.134]', async () => {
-    server.names.set('shop.example', ['127.0.0.1']);
+  it('delays no other account’s deliveries: they arrive within two seconds [D14.134]', async () => {
     const silence = Promise.withResolvers<never>();
     silence.promise.catch(() => undefined);
     let silent = 0;
@@ -285,16 +284,31 @@ describe('an account whose names never resolve', () => {
     });
     const on = await openFixture({}, undefined, resolver);
     const shop = await receiver();
-    const slow = someScope();
-    for (let i = 0; i < 40; i++) await on.endpoint(slow, `http://silent${i}.example:9/`);
-    for (let i = 0; i < 5; i++) await on.consume(refundEvent(slow));
-    await waitUntil(() => silent >= 16);
-
-    const other = someScope();
-    await on.endpoint(other, shop.url.replace('127.0.0.1', 'shop.example'));
-    await on.consume(refundEvent(other));
-    // None of the others' look-ups ends before.
-    await waitUntil(() => shop.received.length === 1);
+    // Another attacker each time: none of them has failed before, and none of the look-ups ends.
+    const attack = async () => {
+      const slow = someScope();
+      const from = silent;
+      for (let i = 0; i < 40; i++) await on.endpoint(slow, `http://silent${i}.example:9/`);
+      for (let i = 0; i < 5; i++) await on.consume(refundEvent(slow));
+      await waitUntil(() => silent >= from + 16);
+    };
+    const arrivalMs = async (host: string) => {
+      server.names.set(host, ['127.0.0.1']);
+      const other = someScope();
+      await on.endpoint(other, shop.url.replace('127.0.0.1', host));
+      const before = shop.received.length;
+      const sentAt = performance.now();
+      await on.consume(refundEvent(other));
+      await waitUntil(() => shop.received.length > before, { everyMs: 5 });
+      return performance.now() - sentAt;
+    };
+    const arrivals: number[] = [];
+    for (const host of ['first.example', 'second.example', 'third.example']) {
+      await attack();
+      arrivals.push(await arrivalMs(host));
+    }
+    // One of three may fall into a pause of the machine.
+    expect(arrivals.toSorted((one, other) => one - other)[1]).toBeLessThan(2_000);
     silence.reject(new Error('no'));
     await Promise.all([shop.close(), on.close()]);
   });
