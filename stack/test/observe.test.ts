@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { componentNames } from '../src/components.ts';
 import { repositoryRoot } from '../src/home.ts';
-import { type ComposeService, environmentOf, interpolate, readCompose } from './support/compose.ts';
+import { type ComposeFile, type ComposeService, environmentOf, interpolate, readCompose } from './support/compose.ts';
 import { findPromtool } from './support/find-promtool.ts';
 
 /** A rule, as far as the tests look. */
@@ -132,6 +132,23 @@ describe('the profile observe [D14.215]', () => {
       GF_SECURITY_DISABLE_INITIAL_ADMIN_CREATION: 'true',
     });
   });
+});
+
+it('reaches the collector that docs/deploying.md adds from every component, and the collector reaches outside', () => {
+  const text = readFileSync(join(repositoryRoot, 'docs', 'deploying.md'), 'utf8');
+  const overrides = [...text.matchAll(/^ {4}services:\n(?: {4}.*\n)+/gm)].map(
+    ([block]) => (parse(block) as Pick<ComposeFile, 'services'>).services,
+  );
+  const { networks = [], volumes = [], command = [] } = overrides.find(({ collector }) => collector)?.collector ?? {};
+  for (const name of componentNames) {
+    const shared = serviceNamed(name).networks?.filter((network) => networks.includes(network));
+    expect(shared, name).toContain('inside');
+  }
+  expect(networks.filter((network) => compose.networks[network]?.internal !== true)).toEqual(['outside']);
+  expect(command).toContain(volumes[0]?.split(':')[1]);
+  // The port of the trace viewer, where every component's traces arrive.
+  expect(text).toContain('`OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318`');
+  expect(text).toContain(`docker network connect ${compose.name}_inside`);
 });
 
 describe('the alert rules [D14.215]', () => {

@@ -31,9 +31,10 @@ export interface ComposeService {
 
 /** The compose file. */
 export interface ComposeFile {
+  readonly name: string;
   readonly services: Readonly<Record<string, ComposeService>>;
   readonly volumes: Readonly<Record<string, unknown>>;
-  readonly networks: Readonly<Record<string, unknown>>;
+  readonly networks: Readonly<Record<string, { readonly internal?: boolean }>>;
 }
 
 export const composeText = readFileSync(join(repositoryRoot, 'docker-compose.yml'), 'utf8');
