@@ -239,4 +239,23 @@ describe('disputes', () => {
     expect(await balance(stripe)).toBe(0);
     expect((await move('No status')).status).toBe(400);
   });
+
+  test('a dispute takes 20,000 characters in a field of evidence, and 150,000 in all together', async () => {
+    const stripe = sender((await newSandbox()).url);
+    await charged(stripe, { payment_method: 'pm_card_createDispute' });
+    const [dispute] = (await stripe.get('/v1/disputes')).json.data;
+    const give = (fields: readonly string[], length: number) =>
+      stripe.post(
+        `/v1/disputes/${dispute?.id}`,
+        Object.fromEntries(fields.map((field) => [`evidence[${field}]`, 'x'.repeat(length)])),
+      );
+    const texts = ['access_activity_log', 'billing_address', 'cancellation_rebuttal', 'customer_name', 'service_date'];
+    const more = ['product_description', 'shipping_carrier', 'uncategorized_text'];
+    expect((await give([...texts, ...more], 18_750)).status).toBe(200);
+    const tooMany = await give([...texts, ...more], 18_751);
+    expect(tooMany).toMatchObject({ status: 400, json: { error: { param: 'evidence' } } });
+    expect((await give(['product_description'], 20_000)).status).toBe(200);
+    const tooLong = await give(['product_description'], 20_001);
+    expect(tooLong).toMatchObject({ status: 400, json: { error: { param: 'evidence[product_description]' } } });
+  });
 });

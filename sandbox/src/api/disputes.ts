@@ -3,7 +3,7 @@ import { invalidRequest } from '../refusal.ts';
 import { evidenceFields, shape } from '../shapes/shape.ts';
 import type { DisputeRecord } from '../store/record-types.ts';
 import { reinstate, withdraw, withdrawnOf } from './dispute-money.ts';
-import { checkFiles } from './files.ts';
+import { checkFiles, fileFields } from './files.ts';
 import { type Call, listShape, pageQuery, type Route } from './route.ts';
 
 export const disputeRoutes: Route[] = [
@@ -108,9 +108,17 @@ function needOpen(call: Call): DisputeRecord {
 
 function readEvidence(given: Parameters): Record<string, string> {
   const entries = evidenceFields.flatMap((field) => {
-    const value = given.clearableText(field);
+    const value = given.clearableText(field, mostOfField);
     return value === undefined ? [] : [[field, value ?? ''] as const];
   });
   given.finish();
+  const texts = entries.filter(([field]) => !fileFields.includes(field));
+  if (texts.reduce((sum, [, text]) => sum + text.length, 0) > mostTogether) {
+    throw invalidRequest(`Evidence must have at most ${mostTogether} characters together`, { param: 'evidence' });
+  }
   return Object.fromEntries(entries);
 }
+
+// Stripe's bounds of the texts of evidence, in characters.
+const mostOfField = 20_000;
+const mostTogether = 150_000;

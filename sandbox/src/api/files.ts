@@ -10,7 +10,7 @@ export const fileRoutes: Route[] = [
 ];
 
 /** Fields of evidence that name files. */
-const fileFields: readonly string[] = [
+export const fileFields: readonly string[] = [
   ...[
     'cancellation_policy',
     'customer_communication',

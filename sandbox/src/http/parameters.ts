@@ -25,21 +25,21 @@ export class Parameters {
   }
 
   /** A text, or undefined when it is absent. An empty text is refused. */
-  text(name: string): string | undefined {
+  text(name: string, maxLength = maxTextLength): string | undefined {
     const value = this.#take(name);
     if (value === undefined) return undefined;
     if (typeof value !== 'string')
       throw invalidRequest(`Invalid string: ${this.#path(name)}`, { param: this.#path(name) });
     if (value === '') throw this.#empty(name);
-    if (value.length > maxTextLength) {
-      throw invalidRequest(`Invalid string: must be at most ${maxTextLength} characters`, { param: this.#path(name) });
+    if (value.length > maxLength) {
+      throw invalidRequest(`Invalid string: must be at most ${maxLength} characters`, { param: this.#path(name) });
     }
     return value;
   }
 
   /** A text that an empty value unsets: undefined when it is absent, null when it is to be unset. */
-  clearableText(name: string): string | null | undefined {
-    return this.#take(name) === '' ? null : this.text(name);
+  clearableText(name: string, maxLength = maxTextLength): string | null | undefined {
+    return this.#take(name) === '' ? null : this.text(name, maxLength);
   }
 
   requiredText(name: string): string {
