@@ -1,11 +1,5 @@
 import { Agent, request } from 'node:http';
 
-/** What one account does to others: sends requests until it is told to stop, more than its limits admit. */
-export interface Attacker {
-  readonly name: string;
-  attack(signal: AbortSignal): Promise<AttackReport>;
-}
-
 /** What became of an attacker's requests. */
 export interface AttackReport {
   readonly answered: number;

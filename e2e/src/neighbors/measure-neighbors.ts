@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Api, ApiAnswer, Constellation } from '@eligo/testkit';
-import { newLiveCard } from '../live-card.ts';
+import type { Constellation } from '@eligo/testkit';
 import { processorMsOf, processorWaitMsOf } from '../processor-time.ts';
-import { record, text } from '../records.ts';
-import { runCli } from '../run-cli.ts';
-import { cartOf, confirm, newCard, newCustomer, openShop, type Shop } from '../shop.ts';
-import { type AttackKind, attackersOf, attackKinds } from './attackers.ts';
-import type { Attacker } from './flood.ts';
+import { openShop } from '../shop.ts';
+import type { Attack } from './attack.ts';
+import { type AttackingAccount, openAttackingAccount } from './attacking-account.ts';
+import { type Bystander, openBystander, type Seen } from './bystander.ts';
+import type { AttackReport } from './flood.ts';
+import { newShopper, timesOfConfirms, type Victim, victimOf } from './victim.ts';
 
 /** What an account gets done while another one attacks. */
 export interface Neighborhood {
@@ -29,6 +29,11 @@ export interface Neighborhood {
   readonly waitsAloneMsPerSecond: number | undefined;
   /** Times the 99th percentile without an attack. Of both, the median of the rounds: in one round a single pause of the machine makes all shoppers wait. */
   readonly slowdown: number;
+  /** What a third account saw, where the attack is watched: milliseconds within which nine of ten reads were answered, and of ten events delivered. */
+  readonly readsMs?: number;
+  readonly readsAloneMs?: number;
+  readonly deliveriesMs?: number;
+  readonly deliveriesAloneMs?: number;
   /** Requests of the attacker that were worked on, and that were refused. */
   readonly answered: number;
   readonly refused: number;
@@ -41,17 +46,15 @@ export interface NeighborsPlan {
   readonly victim: Victim;
   /** The limit of the attacker's key. */
   readonly perSecond: number;
-  /** All of them unless given. */
-  readonly kinds?: readonly AttackKind[];
+  readonly attacks: readonly Attack[];
   /** Alone, attacked, alone, and so on: what other programs do meanwhile falls on both. Five unless given: with three the same attack left 0.72 and 0.95 of the confirms, one run after the other. */
   readonly rounds?: number;
   /** How long each takes: two and three seconds unless given. */
   readonly aloneMs?: number;
   readonly attackedMs?: number;
+  /** Whether a third account watches those attacks that say so; it does unless told otherwise. */
+  readonly watches?: boolean;
 }
-
-/** Whose confirms are measured: an account in live mode, or one in the attacker's mode and so of its rank. */
-export type Victim = 'live' | 'same rank';
 
 /**
  * One account confirms sessions as fast as it can; beside it another account in test mode does one attack after the other, with a
@@ -59,40 +62,70 @@ export type Victim = 'live' | 'same rank';
  */
 export async function measureNeighbors(
   eligo: Constellation,
-  { victim, perSecond, kinds = attackKinds, rounds = 5, aloneMs = 2_000, attackedMs = 3_000 }: NeighborsPlan,
+  { victim, perSecond, attacks, rounds = 5, aloneMs = 2_000, attackedMs = 3_000, watches = true }: NeighborsPlan,
 ): Promise<Neighborhood[]> {
-  const { api, cardOf } = await victimOf(eligo, victim);
+  const { api, cardOf } = await victimOf(eligo, victim, perSecond);
   const shop = await openShop(api);
-  const attackers = await attackersOf(eligo, perSecond, kinds);
   const shoppers = await Promise.all(Array.from({ length: shoppersAtOnce }, () => newShopper(api, cardOf)));
   const shopFor = (ms: number) => measured(eligo, () => timesOfConfirms({ api, shop, shoppers, ms }));
+  let shared: AttackingAccount | undefined;
   await shopFor(aloneMs);
   const found: Neighborhood[] = [];
-  let before = await shopFor(aloneMs);
-  for (const attacker of attackers) {
-    const alone = [before];
-    const attacked: Period[] = [];
+  for (const { name, isAlone, isWatched, prepare } of attacks) {
+    const account = (isAlone ? undefined : shared) ?? (await openAttackingAccount(eligo, perSecond));
+    if (!isAlone) shared = account;
+    const attack = await prepare(account);
+    const bystander = isWatched && watches ? await openBystander(eligo) : undefined;
+    const watched = (work: () => Promise<Period>) => watchedBy(bystander, work);
+    await settled(eligo);
+    const alone = [await watched(() => shopFor(aloneMs))];
+    const attacked: Watched[] = [];
     let [answered, refused] = [0, 0];
     for (let round = 0; round < rounds; round++) {
-      const { period, report } = await duringAttack(attacker, () => shopFor(attackedMs));
-      attacked.push(period);
+      const { done, report } = await duringAttack(attack, () => watched(() => shopFor(attackedMs)));
+      attacked.push(done);
       answered += report.answered;
       refused += report.refused;
       await settled(eligo);
-      before = await shopFor(aloneMs);
-      alone.push(before);
+      alone.push(await watched(() => shopFor(aloneMs)));
     }
-    found.push({ attack: attacker.name, ...compared(alone, attacked), answered, refused });
+    await bystander?.close();
+    found.push({ attack: name, ...compared(alone, attacked), ...seenBy(alone, attacked), answered, refused });
   }
   return found;
 }
 
-async function duringAttack({ attack }: Attacker, work: () => Promise<Period>) {
+async function duringAttack<Done>(attack: (signal: AbortSignal) => Promise<AttackReport>, work: () => Promise<Done>) {
   const over = new AbortController();
   const attacking = attack(over.signal);
-  const period = await work();
+  const done = await work();
   over.abort();
-  return { period, report: await attacking };
+  return { done, report: await attacking };
+}
+
+interface Watched extends Period {
+  readonly seen?: Seen;
+}
+
+async function watchedBy(bystander: Bystander | undefined, work: () => Promise<Period>): Promise<Watched> {
+  if (bystander === undefined) return work();
+  const { done, seen } = await bystander.watch(work);
+  return { ...done, seen };
+}
+
+function seenBy(alone: readonly Watched[], attacked: readonly Watched[]) {
+  const nineOfTen = (periods: readonly Watched[], of: (seen: Seen) => readonly number[]) =>
+    percentile(
+      periods.flatMap(({ seen }) => (seen === undefined ? [] : of(seen))),
+      0.9,
+    );
+  if (alone[0]?.seen === undefined) return {};
+  return {
+    readsMs: nineOfTen(attacked, ({ readsMs }) => readsMs),
+    readsAloneMs: nineOfTen(alone, ({ readsMs }) => readsMs),
+    deliveriesMs: nineOfTen(attacked, ({ deliveriesMs }) => deliveriesMs),
+    deliveriesAloneMs: nineOfTen(alone, ({ deliveriesMs }) => deliveriesMs),
+  };
 }
 
 /** Waits until the work that an attack left behind is done, such as events and the sorting out of dead rows: none of it is to count against what is measured next. */
@@ -211,67 +244,6 @@ function compared(aloneRounds: readonly Period[], attackedRounds: readonly Perio
 function perSecond(count: number, { ms }: Period): number {
   return (count * 1_000) / ms;
 }
-
-interface Shopper {
-  readonly customer: string;
-  readonly card: string;
-}
-
-async function newShopper(api: Api, cardOf: (customer: string) => Promise<string>): Promise<Shopper> {
-  const customer = await newCustomer(api);
-  return { customer, card: await cardOf(customer) };
-}
-
-// With a key without a limit, and the means to get cards.
-async function victimOf(eligo: Constellation, victim: Victim) {
-  const isLive = victim === 'live';
-  const account = isLive
-    ? eligo.account
-    : text(await runCli(eligo, ['accounts', 'create', '--name', 'Shop']), 'account');
-  const given = ['--account', account, '--mode', isLive ? 'live' : 'test', '--rate-limit', '0'];
-  const api = eligo.api(text(await runCli(eligo, ['keys', 'create', ...given]), 'api_key'));
-  const cardOf = (customer: string) => (isLive ? newLiveCard(eligo, customer) : newCard(api, customer, 'hsa'));
-  return { api, cardOf };
-}
-
-interface Shopping {
-  readonly api: Api;
-  readonly shop: Shop;
-  readonly shoppers: readonly Shopper[];
-  readonly ms: number;
-}
-
-async function timesOfConfirms({ api, shop, shoppers, ms }: Shopping): Promise<number[]> {
-  const until = performance.now() + ms;
-  const times: number[] = [];
-  const shopping = shoppers.map(async ({ customer, card }) => {
-    while (performance.now() < until) {
-      const made = await served(() =>
-        api.post('/v1/checkout/sessions', { checkout_session: { ...cartOf(shop), customer } }),
-      );
-      const session = text(record(made.body, 'checkout_session'), 'checkout_session_id');
-      const startedAt = performance.now();
-      const key = crypto.randomUUID();
-      await served(() => confirm(api, session, card, { key }));
-      times.push(performance.now() - startedAt);
-    }
-  });
-  await Promise.all(shopping);
-  return times;
-}
-
-// As a client does that is told to come again. The wait counts.
-async function served(send: () => Promise<ApiAnswer>): Promise<ApiAnswer> {
-  for (let tries = 1; ; tries++) {
-    const answer = await send();
-    if (answer.status === 200) return answer;
-    if (answer.status !== 503 || tries === mostTries) throw new Error(`the shop was answered ${answer.status}`);
-    await new Promise((resolve) => setTimeout(resolve, retryMs));
-  }
-}
-
-const mostTries = 60;
-const retryMs = 500;
 
 function medianP99(rounds: readonly Period[]): number {
   const found = rounds.map(({ times }) => percentile(times, 0.99)).toSorted((one, other) => one - other);

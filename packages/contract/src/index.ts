@@ -41,6 +41,8 @@ export { renderAllocation } from './resources/refund.ts';
 export { renderTimeline } from './resources/session-timeline.ts';
 export { type RenderedSubstantiation, renderSubstantiation } from './resources/substantiation.ts';
 export type { Deprecation, IdempotencyPolicy, Method, Owner, Route, RouteBody } from './route.ts';
+export { evidenceFields } from './routes/disputes.ts';
+export { mostReportDays } from './routes/reports.ts';
 export { allRoutes, readScopeOf, routes, scopeOf, scopes } from './routes.ts';
 export { screen } from './screen.ts';
 export { isoTime, parseTime, unixSeconds } from './times.ts';

@@ -1,8 +1,9 @@
 import type { Constellation } from '@eligo/testkit';
 import { record, text } from '../records.ts';
 import { newSession, openShop } from '../shop.ts';
+import { type Attack, sharedBy } from './attack.ts';
 import type { AttackingAccount } from './attacking-account.ts';
-import { type Attacker, flood, type Prepared, sendPrepared } from './flood.ts';
+import { flood, type Prepared, sendPrepared } from './flood.ts';
 
 /** Five requests a second are the limit of each, and one payment. */
 const sessionsOnPages = 60;
@@ -11,36 +12,47 @@ const sessionsOnPages = 60;
  * Visitors of an account's pages, who have no key: each page is opened from an address of its own, as often as the limits of the page admit, however many pages
  * and visitors there are.
  */
-export async function pageAttackers({ eligo, unlimited }: AttackingAccount): Promise<Attacker[]> {
+export const pageAttacks: readonly Attack[] = [
+  {
+    name: 'pages and their calls, from 60 addresses',
+    async prepare(account) {
+      const pages = await openPages(account);
+      return (signal) =>
+        flood(signal, sessionsOnPages * 4, (count) => {
+          const { path, address } = pages[count % pages.length] as Page;
+          const isDocument = Math.floor(count / pages.length) % 2 === 0;
+          return sendPrepared(
+            account.eligo.url,
+            { method: 'GET', path: isDocument ? path : `${path}/session` },
+            address,
+          );
+        });
+    },
+  },
+  {
+    name: 'typed cards, declined on pages, from 60 addresses',
+    async prepare(account) {
+      const { eligo } = account;
+      const pages = await openPages(account);
+      const typed = await typedCard(eligo, pages[0] as Page);
+      return (signal) =>
+        flood(signal, sessionsOnPages, async (count) => {
+          const { path, address } = pages[count % pages.length] as Page;
+          const { id } = await sandboxAnswer(eligo, typed);
+          return sendPrepared(eligo.url, paymentOn(path, id), address);
+        });
+    },
+  },
+];
+
+const openPages = sharedBy(async ({ unlimited }: AttackingAccount): Promise<readonly Page[]> => {
   const shop = await openShop(unlimited);
   const newPage = async (_: unknown, at: number): Promise<Page> => {
     const made = await newSession(unlimited, shop, { line_items: [{ price: shop.otherPriceId, quantity: 1 }] });
     return { path: new URL(text(made, 'redirect_url')).pathname, address: `127.0.1.${at + 1}` };
   };
-  const pages = await Promise.all(Array.from({ length: sessionsOnPages }, newPage));
-  const pageOf = (count: number) => pages[count % pages.length] as Page;
-  const typed = await typedCard(eligo, pageOf(0));
-  return [
-    {
-      name: 'pages and their calls, from 60 addresses',
-      attack: (signal) =>
-        flood(signal, sessionsOnPages * 4, (count) => {
-          const { path, address } = pageOf(count);
-          const isDocument = Math.floor(count / pages.length) % 2 === 0;
-          return sendPrepared(eligo.url, { method: 'GET', path: isDocument ? path : `${path}/session` }, address);
-        }),
-    },
-    {
-      name: 'typed cards, declined on pages, from 60 addresses',
-      attack: (signal) =>
-        flood(signal, sessionsOnPages, async (count) => {
-          const { path, address } = pageOf(count);
-          const { id } = await sandboxAnswer(eligo, typed);
-          return sendPrepared(eligo.url, paymentOn(path, id), address);
-        }),
-    },
-  ];
-}
+  return Promise.all(Array.from({ length: sessionsOnPages }, newPage));
+});
 
 interface Page {
   readonly path: string;

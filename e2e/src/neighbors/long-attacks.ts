@@ -1,15 +1,19 @@
 import { record, text } from '../records.ts';
 import { make, newCard, newCustomer } from '../shop.ts';
+import type { Attack } from './attack.ts';
 import type { AttackingAccount } from './attacking-account.ts';
-import { type Attacker, type AttackReport, flood, sendPrepared } from './flood.ts';
+import { type AttackReport, flood, sendPrepared } from './flood.ts';
 
-/** Whoever attacks by small requests that cause long work: behind the lock of one row, and on a test clock. */
-export async function longAttackers(account: AttackingAccount): Promise<Attacker[]> {
-  return [await rowAttacker(account), await clockAttacker(account)];
-}
+const subscriptions = 50;
+
+/** Small requests that cause long work: behind the lock of one row, and on a test clock. */
+export const longAttacks: readonly Attack[] = [
+  { name: 'changes of a product with 10,000 prices', prepare: changesOfProduct },
+  { name: `two years of a clock with ${subscriptions} daily subscriptions`, prepare: yearsOfClock },
+];
 
 /** Changes one product with as many prices as it likes, again and again: each change waits for the one before. */
-async function rowAttacker({ eligo, id, api, unlimited, perSecond }: AttackingAccount): Promise<Attacker> {
+async function changesOfProduct({ eligo, id, api, unlimited, perSecond }: AttackingAccount) {
   const product = text(await make(unlimited, '/v1/products', 'product', { name: 'Thermometer' }), 'product_id');
   // By the database, because ten thousand requests take longer than the attack.
   await eligo.database.admin(
@@ -25,14 +29,11 @@ async function rowAttacker({ eligo, id, api, unlimited, perSecond }: AttackingAc
       ...{ method: 'PATCH', path: `/v1/products/${product}`, headers },
       body: bodies[count % 2] as Buffer,
     });
-  return {
-    name: 'changes of a product with 10,000 prices',
-    attack: (signal) => flood(signal, perSecond * 1.2, change),
-  };
+  return (signal: AbortSignal) => flood(signal, perSecond * 1.2, change);
 }
 
 /** Has a clock with fifty daily subscriptions go through two years. Each attack has a clock of its own, which is deleted at its end: what is left of the years would be a part of every measurement that follows. */
-async function clockAttacker({ api, unlimited }: AttackingAccount): Promise<Attacker> {
+async function yearsOfClock({ api, unlimited }: AttackingAccount) {
   const price = text(
     await make(unlimited, '/v1/prices', 'price', {
       ...{ product_data: { name: 'Towels', hsa_fsa_eligibility: 'not_eligible' }, unit_amount: 700 },
@@ -51,21 +52,18 @@ async function clockAttacker({ api, unlimited }: AttackingAccount): Promise<Atta
     return clock;
   };
   let next = await clockWithSubscriptions();
-  return {
-    name: `two years of a clock with ${subscriptions} daily subscriptions`,
-    async attack(signal) {
-      const clock = next;
-      const path = `${clocks}/${clock}/advance`;
-      const frozen_time = new Date(Date.now() + twoYearsMs).toISOString();
-      const report = await againAndAgain(signal, async () => {
-        const { status, body } = await api.post(path, { test_clock: { frozen_time } }, { signal });
-        if (status === 200 && record(body, 'test_clock').status === 'ready') throw new Error('the two years are over');
-        return status;
-      });
-      await unlimited.ok('DELETE', `${clocks}/${clock}`);
-      next = await clockWithSubscriptions();
-      return report;
-    },
+  return async (signal: AbortSignal) => {
+    const clock = next;
+    const path = `${clocks}/${clock}/advance`;
+    const frozen_time = new Date(Date.now() + twoYearsMs).toISOString();
+    const report = await againAndAgain(signal, async () => {
+      const { status, body } = await api.post(path, { test_clock: { frozen_time } }, { signal });
+      if (status === 200 && record(body, 'test_clock').status === 'ready') throw new Error('the two years are over');
+      return status;
+    });
+    await unlimited.ok('DELETE', `${clocks}/${clock}`);
+    next = await clockWithSubscriptions();
+    return report;
   };
 }
 
@@ -84,5 +82,4 @@ async function againAndAgain(signal: AbortSignal, one: () => Promise<number>): P
 }
 
 const clocks = '/v1/test_helpers/test_clocks';
-const subscriptions = 50;
 const twoYearsMs = 2 * 365 * 86_400_000;
