@@ -93,6 +93,20 @@ export function confirm(
   );
 }
 
+/** A paid cart of a new customer, of which a part is refunded; throws unless each answer is as it should be. Resolves with the session's id. */
+export async function sellOnce(api: Api, shop: Shop): Promise<string> {
+  const customer = await newCustomer(api);
+  const [card, session] = await Promise.all([newCard(api, customer, 'hsa'), newSession(api, shop, { customer })]);
+  const id = text(session, 'checkout_session_id');
+  const answer = await confirm(api, id, card);
+  if (answer.status !== 200) throw new Error(`confirm: ${answer.status} ${answer.text}`);
+  const refund = { line_items: [{ price: shop.eligiblePriceId, amount_to_refund: 1_000 }] };
+  await api.ok('POST', `/v1/checkout/sessions/${id}/refund`, { body: { checkout_session: refund } });
+  const read = record(await api.ok('GET', `/v1/checkout/sessions/${id}`), 'checkout_session');
+  if (read.status !== 'complete') throw new Error(`session ${id} is ${read.status}`);
+  return id;
+}
+
 /** Creates a record and answers it; throws unless the answer is 2xx. */
 export async function make(api: Api, path: string, envelope: string, fields: Json): Promise<Json> {
   return record(await api.ok('POST', path, { body: { [envelope]: fields } }), envelope);

@@ -17,6 +17,7 @@ export { databaseUrls, ensureDatabase } from './postgres/database.ts';
 export { type Migrations, prepareDatabase } from './postgres/prepare.ts';
 export { removeHome } from './postgres/remove.ts';
 export { type PostgresServer, startPostgres } from './postgres/server.ts';
+export { postgresUser } from './postgres/user.ts';
 export { privateAptOptions, runPackageTool } from './private-apt.ts';
 export { Processes, type StackProcess } from './processes.ts';
 export type { Replicas } from './replicas.ts';

@@ -35,6 +35,8 @@ export interface StackOptions {
   readonly encode?: boolean;
   /** DATABASE_URL, NATS_URL, … replace embedded parts; the rest goes to the components. */
   readonly environment?: Variables;
+  /** Variables of one component over those: where each has a folder of its own, as for its certificate. */
+  readonly environmentOf?: (component: ComponentName) => Variables;
   /** The longest wait before a process that died is started again (10,000); tests that kill many keep it short. */
   readonly longestRestartDelayMs?: number;
   /** What a new demo account can do beside `food_eligibility`; tests and measurements give the others to accounts of their own. */
@@ -224,7 +226,7 @@ async function assignPlaces(
   return all.map((replica) => ({
     ...replica,
     variables: componentVariables(
-      environment,
+      { ...environment, ...options.environmentOf?.(replica.component) },
       {
         name: replica.component,
         databaseUrl: servers.databases[replica.component],

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { freePort } from '@eligo/ports';
 import {
+  type ComponentName,
   loadCompositions,
   type Replicas,
   repositoryRoot,
@@ -13,7 +14,7 @@ import { tellLogsOf } from './log-tails.ts';
 import { startOwnProcess } from './own-process.ts';
 import { restartPart } from './restart-part.ts';
 import type { Running } from './running.ts';
-import { type TestDatabase, testDatabase } from './test-database.ts';
+import { type TestDatabase, testDatabaseOn, testPostgresUrl } from './test-database.ts';
 import { type TestHome, testHome } from './test-home.ts';
 import { prepareTestSecrets } from './test-secrets.ts';
 import { waitUntil } from './wait-until.ts';
@@ -29,6 +30,10 @@ export interface ConstellationOptions {
   readonly topology: Topology;
   /** Variables for all components. */
   readonly environment?: Variables;
+  /** Variables of one component over those; all-in-one has none. */
+  readonly environmentOf?: (component: ComponentName) => Variables;
+  /** The superuser's URL of another Postgres server than that of the test run. */
+  readonly postgres?: string;
   /** How many processes of each component, when each is in a process of its own. */
   readonly replicas?: Replicas;
 }
@@ -80,7 +85,7 @@ export async function startConstellation(options: ConstellationOptions): Promise
   const home = testHome(options.topology);
   const { migrations } = await loadCompositions();
   const schemas = Object.entries(migrations).map(([name, sources]) => ({ name, migrations: sources }));
-  const database = await testDatabase(...schemas);
+  const database = await testDatabaseOn(options.postgres ?? testPostgresUrl(), schemas);
   try {
     const secrets = prepareTestSecrets(home, database);
     const environment: Variables = {
@@ -111,7 +116,7 @@ async function startHere(
   home: TestHome,
   port: number,
   environment: Variables,
-  { topology, replicas = {} }: ConstellationOptions,
+  { topology, replicas = {}, environmentOf }: ConstellationOptions,
 ): Promise<Running> {
   const stack = await startStack({
     home: home.root,
@@ -121,6 +126,7 @@ async function startHere(
     encode: true,
     longestRestartDelayMs: 400,
     environment,
+    ...(environmentOf && { environmentOf }),
     onTrouble: (text) => process.stderr.write(`constellation: ${text}\n`),
   });
   const pidOf = (name: string) => stack.processes().find((part) => part.name === name)?.pid;

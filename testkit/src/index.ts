@@ -15,7 +15,14 @@ export { seededAccount, seededEvents, seededId, seededKeys, seededRows } from '.
 export { accountSizes, readInSmallAndLarge } from './small-and-large.ts';
 export { growths, type Readings, statementsNotRun } from './statement-growth.ts';
 export { readStatements } from './statement-readings.ts';
-export { type Schema, type TestDatabase, testDatabase, testPasswords, testPostgresUrl } from './test-database.ts';
+export {
+  type Schema,
+  type TestDatabase,
+  testDatabase,
+  testDatabaseOn,
+  testPasswords,
+  testPostgresUrl,
+} from './test-database.ts';
 export { type TestHome, testHome } from './test-home.ts';
 export { openNatsConfiguration, type TestNats, testNats, testNatsUrl } from './test-nats.ts';
 export { untilLockWait } from './until-lock-wait.ts';

@@ -49,8 +49,12 @@ export function testPostgresUrl(): string {
  * A new database with the given schemas, copied from a template that is migrated once per server and set of migrations.
  * Roles belong to the server, so all its databases share them.
  */
-export async function testDatabase(...schemas: Schema[]): Promise<TestDatabase> {
-  const server = testPostgresUrl();
+export function testDatabase(...schemas: Schema[]): Promise<TestDatabase> {
+  return testDatabaseOn(testPostgresUrl(), schemas);
+}
+
+/** The same on a server of the test's own, as its superuser; the URL's parameters hold for every role. */
+export async function testDatabaseOn(server: string, schemas: readonly Schema[]): Promise<TestDatabase> {
   const template = await templateOf(server, schemas);
   const name = `test_${randomBytes(8).toString('hex')}`;
   const services = schemas.map((schema) => schema.name);
