@@ -1,6 +1,6 @@
 import * as http from 'node:http';
 import * as https from 'node:https';
-import { isIPv6, type LookupFunction } from 'node:net';
+import { isIPv6, type LookupFunction, type Socket } from 'node:net';
 import type { Outcome } from '../../domain/attempt.ts';
 import { hostOf, parseTarget, portOf, TargetRefused, type TargetRules } from '../../domain/target.ts';
 import { NameNotResolved } from './look-up-name.ts';
@@ -139,6 +139,7 @@ function exchange(
       lookup: pinnedTo(addresses),
     });
     deadline.onOver(() => outgoing.destroy(new Error('too late')));
+    outgoing.once('socket', readInSlices);
     outgoing.on('error', (error: NodeJS.ErrnoException) => {
       const stale = outgoing.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
       reject(stale ? new StaleConnection('stale connection', { cause: error }) : error);
@@ -162,14 +163,19 @@ function exchange(
         retryAfter: answer.headers['retry-after'],
       };
       let [bytes, chunks] = [0, 0];
-      answer.on('data', (chunk: Buffer) => {
+      const end = answer.push.bind(answer);
+      // Not by `data`, which begins after the parser has gone through all that was read with the head.
+      answer.push = (chunk: Buffer | null) => {
+        if (chunk === null) return end(null);
         bytes += chunk.length;
         chunks += 1;
-        if (bytes <= mostAnswerBytes && chunks <= mostAnswerChunks) return;
-        resolve(outcome);
-        outgoing.destroy();
-      });
-      answer.on('end', () => resolve(outcome));
+        if (bytes > mostAnswerBytes || chunks > mostAnswerChunks) {
+          resolve(outcome);
+          outgoing.destroy();
+        }
+        return true;
+      };
+      answer.on('end', () => resolve(outcome)).resume();
       // An answer cut short is none: what it stood for may not have been done, and sending again is allowed.
       answer.on('error', reject);
       answer.on('close', () => reject(cutShort));
@@ -177,6 +183,29 @@ function exchange(
     outgoing.end(request.body);
   });
 }
+
+/**
+ * Hands what the connection reads to the parser in slices, and nothing more once it is destroyed. A read is up to 64 kB: two thousand interim responses or ten thousand chunks of a byte, all of which
+ * the parser would go through although the attempt ends with the first few.
+ */
+function readInSlices(socket: Socket): void {
+  if (sliced.has(socket)) return;
+  sliced.add(socket);
+  const push = socket.push.bind(socket);
+  socket.push = (read: Buffer | null) => {
+    if (read === null || read.length <= sliceBytes) return push(read);
+    let wantsMore = true;
+    for (let at = 0; at < read.length && !socket.destroyed; at += sliceBytes) {
+      wantsMore = push(read.subarray(at, at + sliceBytes));
+    }
+    return wantsMore;
+  };
+}
+
+// A connection is used again.
+const sliced = new WeakSet<Socket>();
+/** An ordinary response is one or two. */
+const sliceBytes = 1_024;
 
 const tooManyInterim = Object.assign(new Error('too many interim responses'), { code: 'too many interim responses' });
 const cutShort = new Error('the response was cut short');
