@@ -21,6 +21,11 @@ export interface DeliveryShare {
   mostPlanned(scope: Scope): number;
   /** Whether the account took more than its share while other accounts are short of time: deliveries of many at once wait then. */
   isSpent(scope: Scope): boolean;
+  /**
+   * Plans many deliveries that the account asks for, as its own work. While other accounts are short of time, one at a time, and none of an account that took more than its share: throws
+   * `rate_limited`.
+   */
+  planMany(scope: Scope, plan: () => Promise<void>): Promise<void>;
 }
 
 /** The sender of this process, as seen by the code that plans deliveries. */
@@ -34,6 +39,8 @@ export interface Sender {
   handOver(scope: Scope, deliveries: readonly DeliveryInHand[]): void;
   /** Watches the lanes of these endpoints, which it may hold with deliveries that it does not know: the COMMIT that took them was not answered. */
   watchLanes(scope: Scope, webhookIds: readonly string[]): void;
+  /** Whether many deliveries of the account are in hand. */
+  holdsMany(scope: Scope): boolean;
   /** Says that these endpoints have something waiting that is due now. */
   wake(scope: Scope, webhookIds: readonly string[]): void;
 }

@@ -7,6 +7,7 @@ import {
   handleTogether,
   startRelay,
 } from '@eligo/events';
+import { Failure } from '@eligo/failures';
 import { type Database, type Scope, withTx } from '@eligo/postgres';
 import { PartlyFailed } from '@eligo/service';
 import { type TestDatabase, type TestNats, testDatabase, testNats, untilLockWait, waitUntil } from '@eligo/testkit';
@@ -17,7 +18,7 @@ import { continueFanOuts } from '../src/actions/continue-fan-outs.ts';
 import { fanOutEvents } from '../src/actions/fan-out-events.ts';
 import { retryEvent } from '../src/actions/retry-event.ts';
 import { publicEvents } from '../src/consumers/public-events.ts';
-import type { Sender } from '../src/context.ts';
+import type { DeliveryShare, Sender } from '../src/context.ts';
 import { mostPlanned } from '../src/domain/delivery.ts';
 import { continueFanOut } from '../src/jobs/fan-out.ts';
 import { insertWaitingDeliveries } from '../src/store/deliveries.ts';
@@ -220,6 +221,38 @@ describe('an account with a thousand endpoints', () => {
     await withTx(on.database, many, (tx) => fanOutEvents(held, tx, many, [refundEvent(many)]));
     while (await continueFanOuts(held, many));
     expect((await plannedTogether(many)).sort((one, other) => one - other)).toEqual([10, 90, 100]);
+  });
+
+  it('has an event that many endpoints want retried as its share admits, and one that few want at once [D14.381]', async () => {
+    const [many, few] = [someScope(), someScope()];
+    let [isSpent, holdsMany] = [false, false];
+    const share: DeliveryShare = {
+      ...ample,
+      isSpent: () => isSpent,
+      async planMany(_scope, plan) {
+        if (isSpent) throw new Failure('rate_limited', { retryAfterSeconds: 1 });
+        await plan();
+      },
+    };
+    const held = { ...on.webhooks, sender: { ...asleep, holdsMany: () => holdsMany }, share };
+    const [large, small] = [refundEvent(many), refundEvent(few)];
+    await withTx(on.database, many, (tx) => fanOutEvents(held, tx, many, [large]));
+    await withTx(on.database, few, (tx) => fanOutEvents(held, tx, few, [small]));
+    await endpointsOf(many, 65);
+    await endpointsOf(few, 64);
+    const planned = async () => [await plannedTogether(many), await plannedTogether(few)];
+    const refused = { code: 'rate_limited', retryAfterSeconds: 1 };
+    isSpent = true;
+    await expect(retryEvent(held, many, large.eventId)).rejects.toMatchObject(refused);
+    holdsMany = true;
+    await expect(retryEvent(held, few, small.eventId)).rejects.toMatchObject(refused);
+    expect(await planned()).toEqual([[], []]);
+    holdsMany = false;
+    await retryEvent(held, few, small.eventId);
+    expect(await planned()).toEqual([[], [64]]);
+    [isSpent, holdsMany] = [false, true];
+    await retryEvent(held, many, large.eventId);
+    expect(await planned()).toEqual([[65], [64]]);
   });
 
   it('has no part planned for endpoints that want other events only [D14.313]', async () => {

@@ -46,3 +46,28 @@ it('a delivery that begins as one of another account ends counts as its own acco
   expect(chargedTo(many.accountId)).toBeGreaterThan(90);
   expect(chargedTo(few.accountId)).toBeLessThan(50);
 });
+
+it('an account that asks for many deliveries again has one transaction at a time plan them, and none once it took its share [D14.381]', async () => {
+  const { share } = busyProcess();
+  const [many, other] = [someScope(), someScope()];
+  await share.run(other, () => work(1));
+  const refused = { code: 'rate_limited', retryAfterSeconds: 1 };
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const first = share.planMany(many, () => promise);
+  await expect(share.planMany(many, () => work(1))).rejects.toMatchObject(refused);
+  await share.planMany({ ...many, testMode: !many.testMode }, () => work(1));
+  resolve();
+  await first;
+  await share.planMany(many, () => work(200));
+  await expect(share.planMany(many, () => work(1))).rejects.toMatchObject(refused);
+});
+
+it('an account that asks for many deliveries again in a process with time to spare has them planned [D14.381]', async () => {
+  const neighbors = new Neighbors({ isBusy: () => false });
+  const budgets = new CostBudgets(neighbors);
+  const share = deliveryShare({ neighbors, budgets, meter: new CostMeter(neighbors, budgets) });
+  const many = someScope();
+  await share.run(someScope(), () => work(1));
+  await Promise.all([share.planMany(many, () => work(200)), share.planMany(many, () => work(1))]);
+  await share.planMany(many, () => work(1));
+});

@@ -102,6 +102,7 @@ export const ample: DeliveryShare = {
   run: (_scope, work) => work(),
   mostPlanned: () => mostPlanned,
   isSpent: () => false,
+  planMany: (_scope, plan) => plan(),
 };
 
 /** A sender that is handed nothing and sleeps on: what is planned waits for whoever looks. */
@@ -111,6 +112,7 @@ export const asleep: Sender = {
   rooms: () => new Map(),
   handOver: () => undefined,
   watchLanes: () => undefined,
+  holdsMany: () => false,
   wake: () => undefined,
 };
 

@@ -3,6 +3,7 @@ import type { Scope, Tx } from '@eligo/postgres';
 import type { Event } from '@eligo/proto/events/v1/events';
 import { wakeJobAfterCommit } from '@eligo/service';
 import type { Context } from '../context.ts';
+import { fewPlanned } from '../domain/delivery.ts';
 import type { NewEvent } from '../domain/stored-event.ts';
 import { insertEvents } from '../store/events.ts';
 import { fanOutJob, insertFanOuts } from '../store/fan-outs.ts';
@@ -38,9 +39,6 @@ export async function fanOutEvents(context: Context, tx: Tx, scope: Scope, event
   );
   wakeJobAfterCommit(tx, fanOutJob);
 }
-
-/** As many as one endpoint wants of all events that a consumer takes together. An ordinary account has fewer events in each batch, so with a few endpoints its deliveries do not wait. */
-const fewPlanned = 64;
 
 function keptForm(event: Event, scope: Scope, createdAt: Date): NewEvent[] {
   const rendered = renderEvent(event);

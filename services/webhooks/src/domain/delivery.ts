@@ -43,6 +43,9 @@ export const inlineBodyBytes = 32 * 1_024;
 /** Deliveries that one transaction plans: some 70 ms, for which the events of other accounts wait. A batch of 64 events goes to 16 endpoints at once. */
 export const mostPlanned = 1_024;
 
+/** As many as one endpoint wants of all events that a consumer takes together. An account that took its share of the process has no more planned at once; an ordinary one has fewer, so its deliveries do not wait. */
+export const fewPlanned = 64;
+
 /** What became of one attempt. */
 export interface AttemptResult {
   readonly deliveryId: string;

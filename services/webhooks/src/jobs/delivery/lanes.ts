@@ -194,11 +194,15 @@ export class Lanes {
   // The modes in which the account has much in hand and has to wait.
   #heldModes(share: Share): readonly boolean[] {
     const [first] = share.ready;
-    if (first === undefined || share.held <= fewHeld) return [];
-    return [true, false].filter((testMode) => {
-      const held = testMode ? share.heldInTest : share.held - share.heldInTest;
-      return held > fewHeld && this.#isHeld({ ...first.scope, testMode });
-    });
+    if (first === undefined) return [];
+    const modes = [true, false].filter((testMode) => heldIn(share, testMode) > fewHeld);
+    return modes.filter((testMode) => this.#isHeld({ ...first.scope, testMode }));
+  }
+
+  /** Whether more of the account's deliveries are in hand than an ordinary one ever has. */
+  holdsMany({ accountId, testMode }: Scope): boolean {
+    const share = this.#shares.get(accountId);
+    return share !== undefined && heldIn(share, testMode) > fewHeld;
   }
 
   /** Marks that a delivery of the lane is no longer in flight. */
@@ -347,6 +351,10 @@ export class Lanes {
 
 /** An account with so few deliveries in hand in a mode is never held in it: an ordinary one's are on their way at once. */
 const fewHeld = 64;
+
+function heldIn({ held, heldInTest }: Share, testMode: boolean): number {
+  return testMode ? heldInTest : held - heldInTest;
+}
 
 function isPlanned(lane: Lane): boolean {
   return lane.reservations.some(isOpen);
