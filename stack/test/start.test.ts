@@ -66,12 +66,16 @@ async function listRates({ gateway, test_api_key: key }: StackFile): Promise<num
 }
 
 const drainDelayMs = 2_000;
+/** How long the first start took here: how fast the machine is beside what else it does. */
+let firstStartMs = 0;
 
 it('says where it is and with which keys, and writes stack.json for its owner alone; its demo account issues receipts to a folder that it names [RUN-1, D14.328]', async () => {
   vi.stubEnv('ELIGO_DRAIN_DELAY_MS', String(drainDelayMs));
+  const startedAt = performance.now();
   const run = start();
   vi.unstubAllEnvs();
   const file = await ready(run);
+  firstStartMs = performance.now() - startedAt;
   expect(file).toMatchObject({
     gateway: `http://127.0.0.1:${port}`,
     processor: expect.stringMatching(/^http:/),
@@ -165,15 +169,15 @@ itOfLongRun?.('serves within five seconds on its data when Postgres and NATS are
   expect(await listRates(after)).toBe(200);
 });
 
-/** Starts the stack again on its data. Alone on two cores it serves after some three seconds; the long form holds the goal. */
+/** Starts the stack again on its data. On two cores without other work it serves after some 2.5 s; the long form holds the goal of five. */
 async function recovered(): Promise<{ again: Run; after: StackFile }> {
   const startedAt = performance.now();
   const again = start();
   const after = await ready(again);
   const recoveredMs = Math.round(performance.now() - startedAt);
-  console.log(`recovered in ${recoveredMs} ms`);
-  // In the short run other tests take the processors; `ready` bounds it there.
-  if (isLong) expect(recoveredMs).toBeLessThan(5_000);
+  console.log(`recovered in ${recoveredMs} ms, after a first start in ${Math.round(firstStartMs)}`);
+  // In the short run other tests take the processors. Where they slow all down, a recovery still takes less than the first start, which makes the database.
+  expect(recoveredMs).toBeLessThan(isLong ? 5_000 : Math.max(20_000, firstStartMs));
   return { again, after };
 }
 
