@@ -31,6 +31,15 @@ export function readAttacks(): readonly Attack[] {
   });
 }
 
+/** Tests of installations that download packages: npm's from a registry, and promtool from Debian. */
+export const downloadingFiles = ['stack/test/dockerfile.test.ts', 'stack/test/observe.test.ts'] as const;
+
+/** The test files of the attacks, once each; those that download packages only if asked for. */
+export function filesOf(attacks: readonly Attack[], { downloads }: { readonly downloads: boolean }): string[] {
+  const files = [...new Set(attacks.flatMap((attack) => attack.files))];
+  return downloads ? files : files.filter((file) => !(downloadingFiles as readonly string[]).includes(file));
+}
+
 /** The projects of vitest that test files are in. */
 export function projectsOf(files: readonly string[]): string[] {
   return [...new Set(files.map((file) => basename(file.split('/test/')[0] ?? '')))];

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '@eligo/stack';
 import { expect, it } from 'vitest';
-import { projectsOf, readAttacks } from '../src/attack-files.ts';
+import { downloadingFiles, filesOf, projectsOf, readAttacks } from '../src/attack-files.ts';
 
 const attacks = readAttacks();
 
@@ -15,6 +15,15 @@ it('docs/security-testing.md names for each attack a test that `npm run e2e:atta
   const named = attacks.flatMap((attack) => attack.scripts);
   expect(named.length).toBeGreaterThan(5);
   expect(named.filter((name) => !(name in scripts))).toEqual([]);
+});
+
+it('`npm run e2e:attack` runs tests that download packages only with --downloads', () => {
+  const all = filesOf(attacks, { downloads: true });
+  // What downloads: promtool, and the packages that the steps of the Dockerfile install.
+  const downloads = (file: string) =>
+    /\b(?:findPromtool|makeStage)\(/.test(readFileSync(join(repositoryRoot, file), 'utf8'));
+  expect(all.filter(downloads).sort()).toEqual([...downloadingFiles].sort());
+  expect(filesOf(attacks, { downloads: false })).toEqual(all.filter((file) => !downloads(file)));
 });
 
 it('the projects of test files are those of their packages', () => {
