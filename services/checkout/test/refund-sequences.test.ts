@@ -7,6 +7,7 @@ import { reserveRefund } from '../src/actions/reserve-refund.ts';
 import type { RefundInstruction } from '../src/domain/refund-allocation.ts';
 import type { Session } from '../src/domain/session.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
+import { line } from './fixture.ts';
 
 let fixture: ChargingFixture;
 beforeAll(async () => {
@@ -14,11 +15,14 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-// What may be asked of a session that two cards paid, in the order in which it is begun; two at a time overlap.
+// What may be asked of a session that two cards paid, of which a part recurs, in the order in which it is begun; two at a time overlap.
 const step = fc.oneof(
   {
     weight: 5,
-    arbitrary: fc.record({ what: fc.constant('amount' as const), amount: fc.integer({ min: 1, max: 4_000 }) }),
+    arbitrary: fc.record({
+      ...{ what: fc.constant('amount' as const), amount: fc.integer({ min: 1, max: 4_000 }) },
+      recurringLinesFirst: fc.boolean(),
+    }),
   },
   { weight: 2, arbitrary: fc.record({ what: fc.constant('card' as const), card: fc.nat(1), amount: fc.nat(4_000) }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('rest' as const) }) },
@@ -48,7 +52,15 @@ it('no card and no line refunds more than it paid, whatever is refunded, failed 
 
 async function paidSession(): Promise<Session> {
   const [hsa, credit] = await Promise.all([fixture.card('hsa'), fixture.card('credit')]);
-  const session = await fixture.mixedSession(hsa);
+  const session = await fixture.mixedSession(hsa, {
+    mode: 'subscription',
+    lines: [
+      line({ unitAmount: 2_500, class: 'auto_substantiation', recurring: true }),
+      line({ unitAmount: 1_500, class: 'auto_substantiation' }),
+      line({ unitAmount: 1_000, recurring: true }),
+      line({ unitAmount: 5_000 }),
+    ],
+  });
   return completeSession(fixture.context, fixture.scope, {
     sessionId: session.id,
     paymentMethodIds: [hsa.id, credit.id],
@@ -85,7 +97,8 @@ async function carryOut(session: Session, one: Step, begun: string[]): Promise<v
   if (which === undefined) begun.push(refundId);
   const card = one.what === 'card' ? (session.paymentIntentIds[one.card] ?? null) : null;
   const amount = 'amount' in one && one.amount > 0 ? { amount: cents(one.amount) } : {};
-  await reserve(session, refundId, card, amount).catch((error: { code?: string }) => {
+  const recurringLinesFirst = 'recurringLinesFirst' in one && one.recurringLinesFirst;
+  await reserve(session, refundId, card, { ...amount, recurringLinesFirst }).catch((error: { code?: string }) => {
     expect(['refund_amount_exceeds_remaining', 'conflict', 'lock_timeout']).toContain(error.code);
   });
 }

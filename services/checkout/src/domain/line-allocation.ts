@@ -124,7 +124,7 @@ export function requireCountable({ refusals }: DividedSession, { entries, method
   }
 }
 
-function amountOf(amount: Cents, session: DividedSession, instruction: Instruction, remaining: Cents): Cents {
+export function amountOf(amount: Cents, session: DividedSession, instruction: Instruction, remaining: Cents): Cents {
   const isWhole = instruction.atMost === true || amount <= remaining + roundingOf(session, instruction, remaining);
   return isWhole && remaining > 0 && remaining < amount ? remaining : amount;
 }

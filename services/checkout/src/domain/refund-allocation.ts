@@ -7,6 +7,7 @@ import {
   type Instruction,
   type LineEntry,
 } from './line-allocation.ts';
+import { allocateRecurringFirst, type RecurringCost } from './recurring-first.ts';
 
 /** A line of a session as a refund sees it. `paymentIntentId` is null for a line that no card of ours paid. */
 export interface RefundableLine {
@@ -23,6 +24,8 @@ export interface RefundableLine {
   readonly discountCents: Cents;
   /** It costs nothing. */
   readonly isFree?: boolean;
+  /** What the whole line costs, if it recurs. */
+  readonly recurring?: RecurringCost | undefined;
 }
 
 /** A card that paid: what it paid and what has been refunded to it. */
@@ -46,7 +49,12 @@ export interface RefundableSession {
 
 /** One entry of a request's `line_items`; an amount may be 0 or negative, and entries of one price add up (decisions 1.10). */
 export type RefundEntry = LineEntry;
-export type RefundInstruction = Instruction;
+
+export interface RefundInstruction extends Instruction {
+  /** An amount alone comes from the lines that recur, and from others only as far as it exceeds them. */
+  readonly recurringLinesFirst?: boolean;
+}
+
 export type RefundAllocation = Allocation;
 
 const refusals: AllocationRefusals = {
@@ -62,7 +70,8 @@ const refusals: AllocationRefusals = {
  * `refund_amount_exceeds_remaining`.
  */
 export function allocateRefund(session: RefundableSession, instruction: RefundInstruction): RefundAllocation {
-  return allocateOverLines(
+  const allocateOver = instruction.recurringLinesFirst === true ? allocateRecurringFirst : allocateOverLines;
+  return allocateOver(
     {
       lines: session.lines.map(({ capturedCents, refundedCents, ...line }) => ({
         ...line,

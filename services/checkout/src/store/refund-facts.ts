@@ -2,6 +2,7 @@ import { type Scope, scoped, type Tx } from '@eligo/postgres';
 import { cents, centsFromInt64 } from '@eligo/values';
 import { linesOfTenders } from '../domain/line-tenders.ts';
 import type { Charge, PaymentIntent } from '../domain/payment-intent.ts';
+import type { RecurringCost } from '../domain/recurring-first.ts';
 import type { RefundableLine, RefundComponents } from '../domain/refund-allocation.ts';
 import type { CaptureOfCard } from '../domain/refunded-captures.ts';
 import type { Session } from '../domain/session.ts';
@@ -127,7 +128,13 @@ function lineOfRow(row: LineRow): LineOfSession {
     shippingCents: centsFromInt64(row.amount_shipping_cents),
     discountCents: centsFromInt64(row.amount_discount_cents),
     isFree: row.amount_total_cents === 0n,
+    recurring: recurringOf(row),
   };
+}
+
+function recurringOf({ recurring_interval, amount_total_cents, amount_fee_cents }: LineRow): RecurringCost | undefined {
+  if (recurring_interval === null) return undefined;
+  return { totalCents: centsFromInt64(amount_total_cents), feeCents: centsFromInt64(amount_fee_cents) };
 }
 
 function tenderedLines(row: LineRow, tenders: readonly LineRow[]): LineOfSession[] {
@@ -139,7 +146,7 @@ function tenderedLines(row: LineRow, tenders: readonly LineRow[]): LineOfSession
   }));
   return linesOfTenders(lineOfRow(row), parts).map(({ limitCents, takenCents, ...line }) => ({
     ...line,
-    ...{ sessionId: row.session_id, capturedCents: limitCents, refundedCents: takenCents },
+    ...{ sessionId: row.session_id, capturedCents: limitCents, refundedCents: takenCents, recurring: recurringOf(row) },
   }));
 }
 
@@ -210,6 +217,8 @@ interface LineRow {
   amount_shipping_cents: bigint;
   amount_discount_cents: bigint;
   amount_total_cents: bigint;
+  amount_fee_cents: bigint;
+  recurring_interval: string | null;
   tender_intent_id: string | null;
   tender_cents: bigint | null;
   tender_captured_cents: bigint | null;
@@ -219,7 +228,7 @@ interface LineRow {
 const lines = scoped<LineRow>(
   'checkout.refundable_lines',
   `select l.session_id, l.id, l.price_id, l.product_id, l.payment_intent_id, l.amount_captured_cents, l.amount_refunded_cents, l.amount_tax_cents,
-     l.amount_shipping_cents, l.amount_discount_cents, l.amount_total_cents,
+     l.amount_shipping_cents, l.amount_discount_cents, l.amount_total_cents, l.amount_fee_cents, l.recurring_interval,
      t.payment_intent_id as tender_intent_id, t.amount_cents as tender_cents, t.captured_cents as tender_captured_cents,
      t.refunded_cents as tender_refunded_cents
    from checkout.session_lines l
