@@ -59,6 +59,8 @@ export class FakeCheckout {
   readonly #nonsense = new Set<string>();
   /** Of each refund, whether its reservation said that a partner asks. */
   readonly askedByPartner = new Map<string, boolean>();
+  /** The instruction of each refund, as its reservation said it last. */
+  readonly instructions = new Map<string, ReserveRefundRequest['instruction']>();
   #trouble: Trouble[] = [];
 
   /** Knows this session from now on. */
@@ -162,6 +164,7 @@ export class FakeCheckout {
 
   #reserve({ refundId, subject, instruction, preview, askedByPartner }: ReserveRefundRequest, call: Call) {
     this.askedByPartner.set(refundId, askedByPartner);
+    this.instructions.set(refundId, instruction);
     const isNew = !this.reservations.has(refundId);
     if (isNew && (instruction?.methods.length ?? 0) > 0 && !call.caller.features.includes('refund_payment_methods')) {
       throw new Failure('payment_method_allocation_not_enabled');

@@ -14,7 +14,12 @@ beforeAll(async () => {
 });
 afterAll(() => on.close());
 
-const command = (scope: { accountId: string; testMode: boolean }, sessionId: string, operationId: string): Event =>
+const command = (
+  scope: { accountId: string; testMode: boolean },
+  sessionId: string,
+  operationId: string,
+  parts: { recurringLinesFirst?: boolean } = {},
+): Event =>
   create(EventSchema, {
     eventId: newId('event'),
     type: 'command.refund',
@@ -31,6 +36,7 @@ const command = (scope: { accountId: string; testMode: boolean }, sessionId: str
         reason: 'requested_by_customer',
         subscriptionId: 'fsub_1',
         invoiceId: 'fin_1',
+        ...parts,
       },
     },
   });
@@ -68,6 +74,26 @@ describe("billing's word that money is to be returned", () => {
       [700n, true],
       [450n, false],
     ]);
+  });
+
+  it('is told to checkout as of the lines that recur only where the command says so: an older one does not [D14.349]', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 2_000 });
+    const consumer = refundCommands({ wake: () => undefined } as Partial<Context> as Context);
+    for (const [operation, parts] of [
+      ['cancel:1', {}],
+      ['cancel:2', { recurringLinesFirst: true }],
+      ['cancel:3', { recurringLinesFirst: false }],
+    ] as const) {
+      const event = command(scope, session.id, operation, parts);
+      await handleOnce(on.service.database, consumer.consumer, event, consumer.handle);
+      await on.sweep();
+    }
+    const { refunds } = await on.refunds.listRefunds({}, on.as(scope));
+    const told = refunds.reverse().map(({ refundId }) => on.checkout.instructions.get(refundId));
+    expect(told).toMatchObject(
+      [false, true, false].map((recurringLinesFirst) => ({ amountCents: 450n, atMost: true, recurringLinesFirst })),
+    );
   });
 
   it('waits while the session is busy, and ends when checkout refuses it', async () => {
