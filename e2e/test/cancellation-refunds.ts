@@ -1,6 +1,7 @@
 import { type Api, type Constellation, waitUntil } from '@eligo/testkit';
 import { describe, expect, it } from 'vitest';
 import { advanceClock } from '../src/advance-clock.ts';
+import { booksAgree } from '../src/books.ts';
 import { type Json, record, records, text } from '../src/records.ts';
 import { make, newCard, newCustomer, type Shop } from '../src/shop.ts';
 
@@ -15,19 +16,19 @@ const otherCents = 700;
 
 /** A cancellation at once that refunds what was paid on two cards: with the session, or at a renewal. */
 export function cancellationRefundTests(stack: () => Stack): void {
-  const sell = async () => {
+  const monthly = { recurring: { interval: 'month' } };
+  /** A plan on the health card, and one on the other card, or a device that is sold once. */
+  const sell = async (amounts = { healthCents, otherCents }, ofOther: Json = monthly) => {
     const { api, shop } = stack();
     const frozen_time = '2030-04-01T00:00:00Z';
     const clock = text(await make(api, '/v1/test_helpers/test_clocks', 'test_clock', { frozen_time }), 'test_clock_id');
     const customer = await newCustomer(api, { test_clock: clock, first_name: 'Ada', last_name: 'Lovelace' });
     const towels = await make(api, '/v1/products', 'product', { name: 'Towels', hsa_fsa_eligibility: 'not_eligible' });
-    const priceOf = async (product: string, unit_amount: number) => {
-      const fields = { product, unit_amount, recurring: { interval: 'month' } };
-      return text(await make(api, '/v1/prices', 'price', fields), 'price_id');
-    };
+    const priceOf = async (product: string, unit_amount: number, fields: Json) =>
+      text(await make(api, '/v1/prices', 'price', { product, unit_amount, ...fields }), 'price_id');
     const prices = [
-      await priceOf(shop.eligibleProductId, healthCents),
-      await priceOf(text(towels, 'product_id'), otherCents),
+      await priceOf(shop.eligibleProductId, amounts.healthCents, monthly),
+      await priceOf(text(towels, 'product_id'), amounts.otherCents, ofOther),
     ];
     const session = await make(api, '/v1/checkout/sessions', 'checkout_session', {
       ...{ mode: 'subscription', customer, success_url: 'https://shop.example/done' },
@@ -50,7 +51,7 @@ export function cancellationRefundTests(stack: () => Stack): void {
   };
   type Sold = Awaited<ReturnType<typeof sell>>;
 
-  /** The charges of the latest invoice at the processor, the health card's first, with what was refunded of each. */
+  /** The charges of the latest invoice at the processor, the largest first, with what was refunded of each. */
   const chargesOf = async ({ sessionId, invoice }: Sold) => {
     const latest = text(await invoice(), 'invoice_id');
     const all = records(await stack().eligo.sandbox('GET', '/sandbox/charges'), 'data');
@@ -168,6 +169,31 @@ export function cancellationRefundTests(stack: () => Stack): void {
         }
       },
     );
+
+    it('with a prorated refund gives the unused time of a plan to the card that paid for the plan, and nothing of a device [SUB-6, D14.3, D14.349]', async () => {
+      const { api, eligo } = stack();
+      const sold = await sell({ healthCents: 10_000, otherCents: 30_000 }, {});
+      await sold.advance('2030-04-16T00:00:00Z');
+      expect((await sold.cancel({ refund: 'prorated' })).status).toBe(200);
+      expect((await chargesOf(sold)).map(({ amount }) => amount)).toEqual([30_000, 10_000]);
+      expect(await refundedOf(sold, 5_000)).toEqual([0, 5_000]);
+      const [health, other] = await intentsOf(sold);
+      expect([health?.left, other?.left]).toEqual([5_000, 30_000]);
+      const refundsOf = async (intent: string | undefined) =>
+        records(await api.ok('GET', `/v1/refunds?payment_intent=${intent}`), 'refunds');
+      const isSettled = async () => (await refundsOf(health?.id)).every(({ status }) => status === 'succeeded');
+      await waitUntil(isSettled, { withinMs: 20_000, what: 'a refund that succeeded' });
+      expect(await refundsOf(other?.id)).toEqual([]);
+      const items = [expect.objectContaining({ payment_intent: health?.id, amount_refunded: 5_000 })];
+      expect(await refundsOf(health?.id)).toMatchObject([{ amount: 5_000, items }]);
+      const path = `/v1/checkout/sessions/${sold.sessionId}/substantiation`;
+      const { line_items: lines } = record(await api.ok('GET', path), 'substantiation');
+      expect(lines).toMatchObject([
+        { amount_total: 10_000, amount_refunded: 5_000, refunds: [{ payment_intent: health?.id, amount: 5_000 }] },
+        { amount_total: 30_000, amount_refunded: 0, refunds: [] },
+      ]);
+      await booksAgree(eligo);
+    });
 
     it('that asks for more than is left is refused, and the subscription goes on [SUB-6, D14.2, D14.330]', async () => {
       const { api } = stack();

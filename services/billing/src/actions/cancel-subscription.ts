@@ -58,19 +58,26 @@ export async function cancelSubscription(
     await refuseWhileCharging(tx, scope, before);
     const saved = await endSubscription(tx, scope, before, { cancelAtPeriodEnd: subscription.cancelAtPeriodEnd }, at);
     const amounts = partsOfRefund(refundCents, cancellation.refund, payments, at);
-    await requestRefund(tx, scope, saved, { payments, amounts }, at);
+    await requestRefund(tx, scope, saved, { payments, amounts, isProrated: cancellation.refund === 'prorated' }, at);
     return saved;
   });
 }
 
 const nothingRefundable = { payments: [], kept: nothingTakenBack, pending: [] };
 
+interface RefundOfPayments {
+  readonly payments: readonly Payment[];
+  /** What comes from each of them. */
+  readonly amounts: readonly Cents[];
+  readonly isProrated: boolean;
+}
+
 /** The refund of a cancellation: a command for each payment that gives back something. The first one has the operation id of the whole. */
 async function requestRefund(
   tx: Tx,
   scope: Scope,
   subscription: Subscription,
-  { payments, amounts }: { readonly payments: readonly Payment[]; readonly amounts: readonly Cents[] },
+  { payments, amounts, isProrated }: RefundOfPayments,
   at: Date,
 ): Promise<void> {
   const parts = payments
@@ -92,6 +99,8 @@ async function requestRefund(
           reason: 'requested_by_customer',
           subscriptionId: subscription.id,
           invoiceId,
+          // What a session sold once has no unused time.
+          recurringLinesFirst: isProrated && subject.case === 'sessionId',
         }),
       },
     })),
