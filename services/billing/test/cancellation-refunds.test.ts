@@ -240,6 +240,72 @@ describe('a refund on cancellation', () => {
     ]);
   });
 
+  // 60.00 a month on the health card and 30.00 on the other one; halfway through April one of them costs another price from the next invoice on.
+  it.each<[string, 'eligible' | 'other', number, number[], number[]]>([
+    ['charges of the period before, of the health card', 'eligible', 8_000, [9_000, 3_000], [4_000, 1_500]],
+    ['charges of the period before, of the other card', 'other', 5_000, [6_000, 6_000], [3_000, 2_500]],
+    ['credits of the period before, which pay a part', 'eligible', 4_000, [3_000, 3_000], [2_000, 1_500]],
+  ])(
+    'gives each card the unused time of its own lines of a renewal with %s [D14.3, D14.354]',
+    async (_what, changes, to, charged, expected) => {
+      const items = [
+        { unitAmountCents: 6_000, quantity: 1 },
+        { unitAmountCents: 3_000, quantity: 1, eligibility: 'not_eligible' },
+      ];
+      const { subscriptionId: id, priceIds } = await sell(on, scope, {
+        ...{ backup: on.peers.card(false), items, receivedCents: 9_000 },
+      });
+      on.at(half);
+      const eligibility = changes === 'eligible' ? 'auto_substantiation' : 'not_eligible';
+      const other = { priceId: on.peers.price({ unitAmountCents: to, eligibility }), quantity: 1 };
+      const [first = '', second = ''] = priceIds;
+      const kept = { priceId: changes === 'eligible' ? second : first, quantity: null };
+      await update(id, { items: [kept, other], prorationBehavior: 'create_prorations' });
+      await runAt('2026-05-01T00:00:00.000Z');
+      const charges = await loadInvoiceCharges(on.database, scope, (await read(id)).invoice.id);
+      expect(charges.map(({ leg, amountCents }) => [leg, amountCents])).toEqual([
+        ['health', charged[0]],
+        ['other', charged[1]],
+      ]);
+      expect(await cancel(id, '2026-05-16T12:00:00.000Z')).toEqual(expected);
+    },
+  );
+
+  it('counts a change that waited for its own time, and not for that of the invoice that carries it [D14.354]', async () => {
+    const yearly = (eligibility: string) =>
+      on.peers.price({ unitAmountCents: 36_500, eligibility, recurring: { interval: 'year' } });
+    const { subscriptionId: id, priceIds } = await sell(on, scope, {
+      ...{ items: [{ unitAmountCents: 36_500, quantity: 1, interval: 'year' }], receivedCents: 36_500 },
+      backup: on.peers.card(false),
+    });
+    const kept = [{ priceId: priceIds[0] ?? '', quantity: null }];
+    const added = [yearly('not_eligible'), yearly('not_eligible')].map((priceId) => ({ priceId, quantity: 1 }));
+    // 292 and 73 of 365 days are left.
+    on.at('2026-06-13T00:00:00.000Z');
+    await update(id, { items: [...kept, ...added.slice(0, 1)], prorationBehavior: 'create_prorations' });
+    const last = '2027-01-18T00:00:00.000Z';
+    on.at(last);
+    await update(id, { items: [...kept, ...added], prorationBehavior: 'always_invoice' });
+    expect((await read(id)).invoice).toMatchObject({ amountPaidCents: 29_200 + 7_300 });
+    expect(await cancel(id, last)).toEqual([14_600, 7_300]);
+  });
+
+  it('leaves out the fees of a session [D14.330, D14.354]', async () => {
+    const { subscriptionId: id, priceIds } = await sell(on, scope, {
+      ...{ items: [{ unitAmountCents: 1_000, quantity: 1, feeCents: 3_000 }], receivedCents: 4_000 },
+      backup: on.peers.card(false),
+    });
+    on.at(half);
+    const other = on.peers.price({ unitAmountCents: 2_000, eligibility: 'not_eligible' });
+    const items = [
+      { priceId: priceIds[0] ?? '', quantity: null },
+      { priceId: other, quantity: 1 },
+    ];
+    await update(id, { items, prorationBehavior: 'always_invoice' });
+    expect((await read(id)).invoice).toMatchObject({ amountPaidCents: 1_000 });
+    expect(await cancel(id, half)).toEqual([1_000, 500]);
+  });
+
   it.each([
     ['prorated', true],
     ['full', false],

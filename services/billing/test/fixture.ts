@@ -53,6 +53,8 @@ export interface SoldItem {
   readonly intervalCount?: number;
   readonly taxCents?: number;
   readonly shippingCents?: number;
+  /** Its share of a fee of the session. */
+  readonly feeCents?: number;
 }
 
 /** Where the machine stalls for seconds, nobody stops waiting for a connection, a row or an answer. */
@@ -97,8 +99,9 @@ export async function openFixture(
 }
 
 // What a line was paid at, and what a health card may have paid of it.
-function paidOf({ quantity = 2, unitAmountCents = 1_500, taxCents = 0, shippingCents = 0, eligibility }: SoldItem) {
-  const amountTotalCents = BigInt(quantity * unitAmountCents + taxCents + shippingCents);
+function paidOf(item: SoldItem) {
+  const { quantity = 2, unitAmountCents = 1_500, taxCents = 0, shippingCents = 0, feeCents = 0, eligibility } = item;
+  const amountTotalCents = BigInt(quantity * unitAmountCents + taxCents + shippingCents + feeCents);
   return { amountTotalCents, amountEligibleCents: eligibility === 'not_eligible' ? 0n : amountTotalCents };
 }
 
@@ -164,6 +167,10 @@ export async function sell(
   const receivedCents = (parts.receivedCents ?? 3_000) + onceCents;
   const totals = items.map((item) => Number(paidOf(item).amountTotalCents));
   peers.payments.sold(ids.sessionId, receivedCents, totals);
+  peers.payments.fees.set(
+    ids.sessionId,
+    items.map(({ feeCents = 0 }) => feeCents),
+  );
   const card = parts.card === undefined ? peers.card(true) : parts.card;
   const command = create(StartSubscriptionSchema, {
     subscriptionId: ids.subscriptionId,
@@ -196,6 +203,7 @@ export async function sell(
         unitAmountCents: BigInt(item.unitAmountCents ?? 1_500),
         amountTaxCents: BigInt(item.taxCents ?? 0),
         amountShippingCents: BigInt(item.shippingCents ?? 0),
+        amountFeeCents: BigInt(item.feeCents ?? 0),
         ...paidOf(item),
         eligibility: { rule: 'product' },
         recurring: { interval: item.interval ?? 'month', intervalCount: item.intervalCount ?? 1 },

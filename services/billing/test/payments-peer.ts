@@ -8,6 +8,8 @@ export class PaymentsPeer {
   readonly disputed = new Map<string, number>();
   /** What was refunded of each line of a session, where it is not in proportion: the recurring ones, and then what was sold once. */
   readonly refundedLines = new Map<string, readonly number[]>();
+  /** The share of each recurring line of a session in its fees. */
+  readonly fees = new Map<string, readonly number[]>();
   readonly #sold = new Map<string, SoldSession>();
 
   /** A session with these recurring lines, and one that was sold once: what it received besides, unless it is said. */
@@ -32,6 +34,7 @@ export class PaymentsPeer {
     return create(LineItemListSchema, {
       lineItems: [...lines, ...(once > 0 ? [once] : [])].map((line, index) => ({
         amountTotalCents: BigInt(line),
+        amountFeeCents: BigInt(this.fees.get(id)?.[index] ?? 0),
         amountRefundedCents: BigInt(this.refundedLines.get(id)?.[index] ?? inProportion(line)),
         ...(index < lines.length ? { recurring: { interval: 'month', intervalCount: 1 } } : {}),
       })),

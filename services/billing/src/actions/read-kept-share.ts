@@ -2,10 +2,11 @@ import { Failure } from '@eligo/failures';
 import type { Scope } from '@eligo/postgres';
 import { type Cents, cents, centsFromInt64, sumCents } from '@eligo/values';
 import type { Context } from '../context.ts';
-import { type KeptShare, sharesOfRecurring } from '../domain/kept-share.ts';
+import { type KeptShare, type ShareOfSession, sharesOfRecurring } from '../domain/kept-share.ts';
+import { type CarriedProrations, earlierCredits } from '../domain/paid-time.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import {
-  earlierCreditsOf,
+  carriedProrations,
   type InvoicesOfPeriod,
   intentsOfInvoices,
   invoicesOfPeriod,
@@ -14,15 +15,15 @@ import {
 } from '../store/paid-invoices.ts';
 import { readTakenBack, type TakenBack } from './read-taken-back.ts';
 
-/** What was kept of a period, and what of that its session sold. */
+/** What was kept of a period, and what of that was paid with its session for its time. */
 interface KeptOfPeriod extends KeptShare {
-  readonly sessionsCents: Cents;
+  readonly ofSessionsCents: Cents;
 }
 
-/** What paid for a period beside the charges of its own invoices: credits of earlier periods, and the session that sold it. */
+/** What paid for a period beside the charges of its own invoices: credits, which these carry with charges for changes, and the session that sold it. */
 interface OtherShares {
-  readonly creditCents: Cents;
-  readonly ofSessions: readonly KeptShare[];
+  readonly carried: readonly CarriedProrations[];
+  readonly ofSessions: readonly ShareOfSession[];
 }
 
 /** The payments of the invoices of a period, and what was taken back of them. */
@@ -62,32 +63,32 @@ async function readPayments(context: Context, scope: Scope, period: InvoicesOfPe
 export async function readOtherShares(context: Context, scope: Scope, period: InvoicesOfPeriod): Promise<OtherShares> {
   const ids = chargedOf(period).map(({ id }) => id);
   const sessionIds = period.paid.flatMap(({ checkoutSessionId }) => checkoutSessionId ?? []);
-  const [creditCents, ...ofSessions] = await Promise.all([
-    earlierCreditsOf(context.database, scope, ids, period),
+  const [carried, ...ofSessions] = await Promise.all([
+    carriedProrations(context.database, scope, ids, period),
     // A subscription is sold by one session.
     ...sessionIds.map((sessionId) => shareOfSession(context, scope, sessionId)),
   ]);
-  return { creditCents, ofSessions };
+  return { carried, ofSessions };
 }
 
 /** What was kept of a period, as `readKeptShare` says. `intents` may be of other invoices as well. */
 export function keptOfPeriod(
   period: InvoicesOfPeriod,
   { intents, takenBack }: ReadPayments,
-  { creditCents, ofSessions }: OtherShares,
+  { carried, ofSessions }: OtherShares,
 ): KeptOfPeriod {
   const charged = chargedOf(period);
   const ids = new Set(charged.map(({ id }) => id));
   const ofPeriod = new Set(intents.flatMap(({ invoiceId, intentId }) => (ids.has(invoiceId) ? intentId : [])));
   const ofInvoices: KeptShare = {
-    paidCents: cents(sumCents(charged.map(({ amountPaidCents }) => amountPaidCents)) + creditCents),
+    paidCents: cents(sumCents(charged.map(({ amountPaidCents }) => amountPaidCents)) + earlierCredits(carried)),
     takenBackCents: sumCents([...ofPeriod].map((intentId) => takenBack.get(intentId) ?? cents(0))),
   };
   const shares = [ofInvoices, ...ofSessions];
   return {
     paidCents: sumCents(shares.map(({ paidCents }) => paidCents)),
     takenBackCents: sumCents(shares.map(({ takenBackCents }) => takenBackCents)),
-    sessionsCents: sumCents(ofSessions.map((one) => cents(Math.max(0, one.paidCents - one.takenBackCents)))),
+    ofSessionsCents: sumCents(ofSessions.map(({ ofTimeCents }) => ofTimeCents)),
   };
 }
 
@@ -95,7 +96,11 @@ function chargedOf({ paid }: InvoicesOfPeriod): PaidInvoice[] {
   return paid.filter(({ checkoutSessionId, isPaid }) => checkoutSessionId === null && isPaid);
 }
 
-async function shareOfSession({ checkout, callerFor }: Context, scope: Scope, sessionId: string): Promise<KeptShare> {
+async function shareOfSession(
+  { checkout, callerFor }: Context,
+  scope: Scope,
+  sessionId: string,
+): Promise<ShareOfSession> {
   const caller = callerFor(scope);
   // The lines last: a refund between the two reads then lowers the share.
   const session = await checkout.getSession({ id: sessionId }, { caller });
@@ -105,6 +110,7 @@ async function shareOfSession({ checkout, callerFor }: Context, scope: Scope, se
     lineItems.map((line) => ({
       recurs: line.recurring !== undefined,
       totalCents: centsFromInt64(line.amountTotalCents),
+      feeCents: centsFromInt64(line.amountFeeCents),
       refundedCents: centsFromInt64(line.amountRefundedCents),
     })),
     {

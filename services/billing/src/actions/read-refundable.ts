@@ -7,6 +7,7 @@ import type { Cancellation, LeftOfPayment } from '../domain/cancellation.ts';
 import { itemsLess } from '../domain/finalized-invoice.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import { type KeptShare, nothingTakenBack } from '../domain/kept-share.ts';
+import { timesOfCharge } from '../domain/paid-time.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { loadInvoiceLines } from '../store/invoice-lines.ts';
 import { loadProratedParts } from '../store/invoice-statements.ts';
@@ -73,14 +74,22 @@ export async function readRefundable(
     isProrated ? readOtherShares(context, scope, period) : undefined,
     isProrated ? itemsWithoutOwed(context, scope, subscription.items, latest) : subscription.items,
   ]);
-  const kept = others && keptOfPeriod(period, { intents, takenBack }, others);
-  const payments = parts.map(({ amountCents, ...one }) => {
-    const { case: kind, value } = one.subject;
-    const leftCents = cents(Math.max(amountCents - (takenBack.get(value ?? '') ?? 0), 0));
-    const ofPeriodCents = kept !== undefined && kind === 'sessionId' ? kept.sessionsCents : leftCents;
-    return { ...one, leftCents, ofPeriodCents };
+  const leftOf = ({ amountCents, subject }: PaidPart) =>
+    cents(Math.max(amountCents - (takenBack.get(subject.value ?? '') ?? 0), 0));
+  if (others === undefined) {
+    const payments = parts.map((part) => ({ ...part, leftCents: leftOf(part), times: [] }));
+    return { payments, items, kept: nothingTakenBack, subscription };
+  }
+  const kept = keptOfPeriod(period, { intents, takenBack }, others);
+  const payments = parts.map((part) => {
+    const { periodStart: start, periodEnd: end, invoiceId, leg } = part;
+    const leftCents = leftOf(part);
+    if (leg === null) return { ...part, leftCents, times: [{ cents: kept.ofSessionsCents, start, end }] };
+    const isBesideHealth = intents.some((one) => one.invoiceId === invoiceId && one.leg === 'health');
+    const carried = others.carried.filter((one) => one.invoiceId === invoiceId);
+    return { ...part, leftCents, times: timesOfCharge({ ...part, leg, leftCents, isBesideHealth }, carried) };
   });
-  return { payments, items, kept: kept ?? nothingTakenBack, subscription };
+  return { payments, items, kept, subscription };
 }
 
 // The invoices of the period that were paid, newest first. The latest one may be void or open: what was paid before it was paid all the same.
@@ -90,17 +99,23 @@ function paidOf(period: InvoicesOfPeriod, latest: Invoice | undefined): PaidInvo
   return all.filter(({ amountPaidCents }) => amountPaidCents > 0);
 }
 
-type PaidPart = Omit<Payment, 'leftCents' | 'ofPeriodCents'> & { readonly amountCents: Cents };
+interface PaidPart extends Omit<Payment, 'leftCents' | 'times'> {
+  readonly amountCents: Cents;
+  /** Null for what was paid with a session. */
+  readonly leg: PaymentOfInvoice['leg'] | null;
+}
 
 // A first invoice was paid with its session, perhaps by two cards; a later one by a charge for each card.
 function partsOf(paid: readonly PaidInvoice[], intents: readonly PaymentOfInvoice[]): PaidPart[] {
   return paid.flatMap(({ id: invoiceId, checkoutSessionId: value, amountPaidCents, periodStart, periodEnd }) => {
     const of = { invoiceId, periodStart, periodEnd };
-    if (value !== null) return [{ ...of, subject: { case: 'sessionId', value }, amountCents: amountPaidCents }];
+    if (value !== null) {
+      return [{ ...of, subject: { case: 'sessionId', value }, leg: null, amountCents: amountPaidCents }];
+    }
     return intents
       .filter((one) => one.invoiceId === invoiceId)
-      .map(({ intentId, amountCents }): PaidPart => {
-        return { ...of, subject: { case: 'paymentIntentId', value: intentId }, amountCents };
+      .map(({ intentId, leg, amountCents }): PaidPart => {
+        return { ...of, subject: { case: 'paymentIntentId', value: intentId }, leg, amountCents };
       });
   });
 }

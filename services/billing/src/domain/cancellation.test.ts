@@ -52,7 +52,7 @@ const { subscription, invoice } = newSubscription(sold);
 /** The payment of an invoice of which this was taken back. */
 const left = ({ amountPaidCents, periodStart, periodEnd }: Invoice, takenBackCents = 0): LeftOfPayment => {
   const leftCents = cents(Math.max(0, amountPaidCents - takenBackCents));
-  return { periodStart, periodEnd, leftCents, ofPeriodCents: leftCents };
+  return { periodStart, periodEnd, leftCents, times: [{ cents: leftCents, start: periodStart, end: periodEnd }] };
 };
 const untouched: Refundable = {
   payments: [left(invoice)],
@@ -183,7 +183,7 @@ describe('canceling a subscription', () => {
     );
   });
 
-  it.each<[string, number, [left: number, ofPeriod: number, from: string][], number[]]>([
+  it.each<[string, number, [left: number, paid: number, from: string][], number[]]>([
     // A year on the health card, and a month later an item on the other card for the rest of it.
     [
       'its unused time',
@@ -202,6 +202,15 @@ describe('canceling a subscription', () => {
         [10_000, 50, '2026-01-01'],
       ],
       [25, 25],
+    ],
+    [
+      'no more than is left of it, where credits paid the rest of its time',
+      15_00,
+      [
+        [5_00, 20_00, '2026-01-01'],
+        [30_00, 20_00, '2026-01-01'],
+      ],
+      [5_00, 10_00],
     ],
     [
       'its part of what is more, and no more than is left of it',
@@ -223,10 +232,11 @@ describe('canceling a subscription', () => {
     ],
     ['nothing of nothing', 0, [[0, 0, '2026-01-01']], [0]],
   ])('gives each payment %s, to the cent [D14.3, D14.330]', (_what, amount, lefts, expected) => {
-    const payments = lefts.map(([leftCents, ofPeriodCents, from]) => ({
-      ...{ leftCents: cents(leftCents), ofPeriodCents: cents(ofPeriodCents) },
-      ...{ periodStart: new Date(from), periodEnd: new Date('2027-01-01') },
-    }));
+    const payments = lefts.map(([leftCents, paidCents, from]) => {
+      const [start, end] = [new Date(from), new Date('2027-01-01')];
+      const times = [{ cents: cents(paidCents), start, end }];
+      return { leftCents: cents(leftCents), times, periodStart: start, periodEnd: end };
+    });
     const parts = partsOfRefund(cents(amount), 'prorated', payments, new Date('2026-07-02T12:00:00.000Z'));
     expect(parts).toEqual(expected);
     expect(parts.reduce((sum, part) => sum + part, 0)).toBe(amount);

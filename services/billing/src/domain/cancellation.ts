@@ -3,6 +3,7 @@ import { allocate, type Cents, cents, periodAround, sumCents } from '@eligo/valu
 import { discountsAt, type StoredDiscount } from './discounts.ts';
 import { periodTotals } from './finalized-invoice.ts';
 import { type KeptShare, keptOf } from './kept-share.ts';
+import { type PaidTime, unusedOfTimes } from './paid-time.ts';
 import { type Proration, unusedPart, type Waiting, waitingOf } from './proration.ts';
 import type { Subscription } from './subscription.ts';
 import { subscriptionStates } from './subscription-states.ts';
@@ -25,8 +26,8 @@ export interface DecidedCancellation {
 /** What a card paid of an invoice, or a session of both its cards: what is left after refunds and disputes, and the time that it is for. */
 export interface LeftOfPayment {
   readonly leftCents: Cents;
-  /** What of that is for the period: not what a session sold once. */
-  readonly ofPeriodCents: Cents;
+  /** The times that it is for: not what a session sold once, nor what an invoice carries of an earlier period. Only `prorated` asks for them. */
+  readonly times: readonly PaidTime[];
   readonly periodStart: Date;
   readonly periodEnd: Date;
 }
@@ -162,10 +163,8 @@ export function partsOfRefund(
   payments: readonly LeftOfPayment[],
   at: Date,
 ): Cents[] {
-  const unused = payments.map((one) =>
-    refund === 'prorated'
-      ? unusedPart(cents(Math.min(one.ofPeriodCents, one.leftCents)), { period: periodOf(one), at })
-      : one.leftCents,
+  const unused = payments.map(({ leftCents, times }) =>
+    refund === 'prorated' ? cents(Math.min(leftCents, unusedOfTimes(times, at))) : leftCents,
   );
   const unusedCents = sumCents(unused);
   if (refundCents <= unusedCents) return allocate(refundCents, unused);

@@ -26,6 +26,8 @@ export function keptOf(amountCents: Cents, { paidCents, takenBackCents }: KeptSh
 interface PaidLine {
   readonly recurs: boolean;
   readonly totalCents: Cents;
+  /** What of that are fees of the session: these do not recur. */
+  readonly feeCents: Cents;
   readonly refundedCents: Cents;
 }
 
@@ -36,14 +38,19 @@ interface SessionAmounts {
   readonly disputedCents: Cents;
 }
 
+/** What was paid with a session for the lines that recur, and what of that the shop has kept for their time. */
+export interface ShareOfSession extends KeptShare {
+  readonly ofTimeCents: Cents;
+}
+
 /**
  * What was paid with a session for the lines that recur, and what was taken back of these. A refund knows its lines. A dispute does not: it holds of each line in
- * proportion to what is not refunded of it, rounded up. Nor does a capture of a part: each line has its share of it.
+ * proportion to what is not refunded of it, rounded up. Nor does a capture of a part: each line has its share of it. Fees are for no time.
  */
 export function sharesOfRecurring(
   lines: readonly PaidLine[],
   { receivedCents, leftCents, disputedCents }: SessionAmounts,
-): KeptShare {
+): ShareOfSession {
   const totalOf = (some: readonly PaidLine[]) => sumCents(some.map(({ totalCents }) => totalCents));
   const recurring = lines.filter(({ recurs }) => recurs);
   const wholeCents = totalOf(lines);
@@ -56,5 +63,11 @@ export function sharesOfRecurring(
   const left = BigInt(Math.max(0, paidCents - refundedCents));
   const disputed = leftCents === 0 ? left : (BigInt(disputedCents) * left + BigInt(leftCents) - 1n) / BigInt(leftCents);
   const heldCents = centsFromInt64(disputed > left ? left : disputed);
-  return { paidCents, takenBackCents: cents(refundedCents + heldCents) };
+  const keptCents = left - BigInt(heldCents);
+  const timeCents = BigInt(recurringCents - sumCents(recurring.map(({ feeCents }) => feeCents)));
+  return {
+    paidCents,
+    takenBackCents: cents(refundedCents + heldCents),
+    ofTimeCents: recurringCents === 0 ? cents(0) : centsFromInt64((keptCents * timeCents) / BigInt(recurringCents)),
+  };
 }

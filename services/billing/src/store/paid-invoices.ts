@@ -1,5 +1,7 @@
 import { type Db, type Scope, scoped } from '@eligo/postgres';
-import { type Cents, cents, centsFromInt64, sumCents } from '@eligo/values';
+import { type Cents, centsFromInt64 } from '@eligo/values';
+import type { InvoiceCharge } from '../domain/invoice.ts';
+import type { CarriedProrations } from '../domain/paid-time.ts';
 import type { Subscription } from '../domain/subscription.ts';
 
 /** An invoice on which something was paid, with cards or with credits. */
@@ -53,24 +55,31 @@ export async function invoicesOfPeriod(
 }
 
 /**
- * What credits of earlier periods paid of these invoices of a period, beyond the charges for earlier periods which they carry. A credit of the moment in which the period began
- * is of an earlier one, unless an invoice of the period is for the time that it credits: then the money that it credits is that invoice's, and counts already.
+ * The charges and credits that these invoices of a period carry. One of the moment in which the period began is of an earlier one, unless an invoice of the period is for
+ * its time: then the money that it credits is that invoice's, and counts already.
  */
-export async function earlierCreditsOf(
+export async function carriedProrations(
   db: Db,
   scope: Scope,
   invoiceIds: readonly string[],
   { firstId, start, ends }: InvoicesOfPeriod,
-): Promise<Cents> {
-  if (invoiceIds.length === 0) return cents(0);
-  const rows = await db.rows(selectEarlierCredits, scope, [invoiceIds, firstId ?? '', start, ends]);
-  return sumCents(rows.map(({ net_cents: net }) => centsFromInt64(net > 0n ? net : 0n)));
+): Promise<CarriedProrations[]> {
+  if (invoiceIds.length === 0) return [];
+  const rows = await db.rows(selectCarried, scope, [invoiceIds, firstId ?? '', start, ends]);
+  return rows.map((row) => ({
+    invoiceId: row.invoice_id,
+    eligible: row.eligible,
+    chargedCents: centsFromInt64(row.charged_cents),
+    creditedCents: centsFromInt64(row.credited_cents),
+    time: row.time_start === null || row.time_end === null ? null : { start: row.time_start, end: row.time_end },
+  }));
 }
 
 /** What an intent took for an invoice. */
 export interface PaymentOfInvoice {
   readonly invoiceId: string;
   readonly intentId: string;
+  readonly leg: InvoiceCharge['leg'];
   readonly amountCents: Cents;
 }
 
@@ -82,8 +91,8 @@ export async function intentsOfInvoices(
 ): Promise<PaymentOfInvoice[]> {
   if (invoiceIds.length === 0) return [];
   const rows = await db.rows(selectIntents, scope, [invoiceIds]);
-  return rows.flatMap(({ invoice_id: invoiceId, payment_intent_id: intentId, amount_cents: amount }) =>
-    intentId === null ? [] : [{ invoiceId, intentId, amountCents: centsFromInt64(amount) }],
+  return rows.flatMap(({ invoice_id: invoiceId, payment_intent_id: intentId, leg, amount_cents: amount }) =>
+    intentId === null ? [] : [{ invoiceId, intentId, leg, amountCents: centsFromInt64(amount) }],
   );
 }
 
@@ -104,20 +113,37 @@ const selectNewest = scoped<NewestRow>(
   `select id, checkout_session_id, amount_paid_cents, period_start, period_end, status from invoices
    where account_id = $1 and test_mode = $2 and subscription_id = $3 order by id desc limit $4`,
 );
-const selectEarlierCredits = scoped<{ net_cents: bigint }>(
-  'invoice_credits.of_earlier_time',
-  `select sum(carried.net_cents)::bigint as net_cents from (
-     select invoice_id, proration_id, amount_cents as net_cents from invoice_credits
+interface CarriedRow {
+  readonly invoice_id: string;
+  readonly eligible: boolean;
+  readonly time_start: Date | null;
+  readonly time_end: Date | null;
+  readonly charged_cents: bigint;
+  readonly credited_cents: bigint;
+}
+
+const selectCarried = scoped<CarriedRow>(
+  'invoice_credits.carried',
+  `select carried.invoice_id, carried.eligible, own.time_start, own.time_end,
+     sum(carried.charged_cents)::bigint as charged_cents, sum(carried.credited_cents)::bigint as credited_cents
+   from (
+     select invoice_id, proration_id, eligible, 0::bigint as charged_cents, amount_cents as credited_cents from invoice_credits
       where account_id = $1 and test_mode = $2 and invoice_id = any($3::text[])
      union all
-     select invoice_id, proration_id, -total_cents from invoice_lines
+     select invoice_id, proration_id, eligible_cents > 0, total_cents, 0 from invoice_lines
       where account_id = $1 and test_mode = $2 and invoice_id = any($3::text[]) and proration_id is not null) as carried
    join prorations p on p.account_id = $1 and p.test_mode = $2 and p.id = carried.proration_id
-   where carried.invoice_id = $4 or p.period_start < $5 or (p.period_start = $5 and p.period_end <> all($6::timestamptz[]))
-   group by carried.invoice_id`,
+   left join lateral (select p.period_start as time_start, p.period_end as time_end
+     where not (carried.invoice_id = $4 or p.period_start < $5 or (p.period_start = $5 and p.period_end <> all($6::timestamptz[])))) as own on true
+   group by carried.invoice_id, carried.eligible, own.time_start, own.time_end`,
 );
-const selectIntents = scoped<{ invoice_id: string; payment_intent_id: string | null; amount_cents: bigint }>(
+const selectIntents = scoped<{
+  invoice_id: string;
+  payment_intent_id: string | null;
+  leg: InvoiceCharge['leg'];
+  amount_cents: bigint;
+}>(
   'invoice_charges.intents',
-  `select invoice_id, payment_intent_id, amount_cents from invoice_charges
+  `select invoice_id, payment_intent_id, leg, amount_cents from invoice_charges
    where account_id = $1 and test_mode = $2 and invoice_id = any($3::text[]) and status = 'succeeded' order by created_at, id`,
 );
