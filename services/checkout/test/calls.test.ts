@@ -203,6 +203,7 @@ describe('sessions', () => {
     expect(first.lineItems[0]).toMatchObject({
       eligibility: { hsaFsaEligibility: 'vision', rule: 'product' },
       amountEligibleCents: 100n,
+      amountDisputedCents: 0n,
     });
     await expect(page({ startingAfter: 'fli_none' })).rejects.toMatchObject({
       violations: [{ loc: ['query', 'starting_after'] }],

@@ -131,6 +131,7 @@ function allocated(instruction: RefundInstruction, { refunded, cards, lines }: R
               paymentIntentId:
                 line.paymentIntentId !== null && own.has(line.paymentIntentId) ? line.paymentIntentId : null,
             })),
+      isLetterFeeRefunded: refunded?.session.letterFeeStatus === 'refunded',
       captured: refunded?.captured ?? none,
       refunded: refunded?.refunded ?? none,
     },

@@ -102,27 +102,49 @@ describe('a refund of unused time', () => {
       800,
       [800, 0],
     ],
-    ['other lines', session([plan('health', 1_000), device('other', 3_000)]), 1_500, [1_000, 500]],
+    ['nothing else', session([plan('health', 1_000), device('other', 3_000)]), 1_500, [1_000, 0]],
+    ['nothing else of its card', session([plan('health', 1_000), device('health', 3_000)]), 9_000, [1_000, 0]],
     [
-      'other lines in proportion to what remains of each card and line',
-      session([plan('health', 1_000), device('health', 100), device('other', 200), device('other', 100)]),
-      1_200,
-      [1_000, 50, 100, 50],
+      'a plan on the other card, where a dispute holds all of one',
+      session([plan('health', 1_000), plan('other', 1_000), device('other', 3_000)], { health: 1_000 }),
+      1_500,
+      [0, 1_000, 0],
     ],
-    [
-      'other cards, where a dispute holds all of one',
-      session([plan('health', 1_000), device('other', 3_000)], { health: 1_000 }),
-      500,
-      [0, 500],
-    ],
-    ['all that remains, and no more', session([plan('health', 1_000), device('other', 3_000)]), 9_000, [1_000, 3_000]],
   ])('takes what exceeds the time of the lines that recur from %s [D14.349]', (_what, sold, amount, expected) => {
     expect(perLine(sold, amount)).toEqual(expected);
   });
 
+  it.each([
+    ['the plan was refunded', session([plan('health', 1_000, { refunded: 1_000 }), device('other', 3_000)])],
+    ['a dispute holds the plan', session([plan('health', 1_000), device('other', 3_000)], { health: 1_000 })],
+    ['nothing recurs', session([device('health', 1_000), device('other', 3_000)])],
+  ])('is refused where %s: a device has no unused time [D14.349]', (_what, sold) => {
+    expect(() => unusedTime(sold, 1)).toThrow(expect.objectContaining({ code: 'refund_amount_exceeds_remaining' }));
+  });
+
+  it('of more than remains of the lines that recur is refused unless it is of at most the amount [D14.40, D14.349]', () => {
+    const sold = session([plan('health', 1_000), device('other', 3_000)]);
+    const exact = (amount: number) =>
+      allocateRefund(sold, { entries: [], methods: [], amount: cents(amount), recurringLinesFirst: true });
+    expect(() => exact(1_500)).toThrow(expect.objectContaining({ code: 'refund_amount_exceeds_remaining' }));
+    expect(exact(1_000)).toMatchObject({ amount: 1_000 });
+  });
+
+  it.each<[string, Facts, readonly number[]]>([
+    ['was refunded of its line', plan('other', 5_000, { refunded: 3_000, recurs: { fee: 3_000 } }), [500, 500]],
+    ['is to be refunded', plan('other', 5_000, { recurs: { fee: 3_000 } }), [500, 500]],
+    ['was refunded with a part', plan('other', 5_000, { refunded: 4_000, recurs: { fee: 3_000 } }), [667, 333]],
+    [
+      'was captured in part',
+      plan('other', 2_500, { refunded: 1_000, recurs: { total: 5_000, fee: 3_000 } }),
+      [667, 333],
+    ],
+  ])('counts a plan without a letter fee that %s [D14.330, D14.383]', (_what, withFee, expected) => {
+    const sold = { ...session([plan('health', 2_000), withFee]), isLetterFeeRefunded: true };
+    expect(perLine(sold, 1_000)).toEqual(expected);
+  });
+
   it('is refused as any other refund is [D14.349]', () => {
-    const spent = session([plan('health', 1_000, { refunded: 1_000 })]);
-    expect(() => unusedTime(spent, 1)).toThrow(expect.objectContaining({ code: 'refund_amount_exceeds_remaining' }));
     expect(() => unusedTime(session([plan('health', 1_000)]), 0)).toThrow(
       expect.objectContaining({ code: 'refund_amount_invalid' }),
     );
@@ -163,38 +185,32 @@ describe('a refund of unused time', () => {
       });
     });
 
-  it('sums to its amount, stays within each line and card, and takes other lines only after those that recur [D14.349]', () => {
+  it('sums to its amount, stays within each line and card, and takes nothing of what was sold once [D14.349]', () => {
     fc.assert(
       fc.property(sessions, fc.integer({ min: 1, max: 120_000 }), (sold, amount) => {
+        const leftOf = ({ capturedCents, refundedCents }: RefundableLine) => capturedCents - refundedCents;
         const rest = new Map(
           sold.cards.map((card) => [
             card.paymentIntentId,
             card.receivedCents - card.refundedCents - (card.disputedCents ?? 0),
           ]),
         );
-        const remaining = [...rest.values()].reduce((sum, one) => sum + one, 0);
+        const remaining = [...rest].reduce((sum, [card, ofCard]) => {
+          const own = sold.lines.filter((line) => line.recurring !== undefined && line.paymentIntentId === card);
+          return sum + Math.min(ofCard, sumCents(own.map((line) => cents(leftOf(line)))));
+        }, 0);
         if (remaining === 0) return void expect(() => unusedTime(sold, amount)).toThrow();
         const refund = unusedTime(sold, amount);
         expect(refund.amount).toBe(Math.min(amount, remaining));
         expect(sumCents(refund.lines.map((part) => part.amount))).toBe(refund.amount);
         expect(sumCents(refund.cards.map((part) => part.amount))).toBe(refund.amount);
-        const ofCard = new Map(refund.cards.map((card) => [card.paymentIntentId, Number(card.amount)]));
-        for (const [card, part] of ofCard) expect(part).toBeLessThanOrEqual(rest.get(card) ?? 0);
-        const ofLine = new Map(refund.lines.map((part) => [part.lineId, part]));
-        const leftOf = ({ id, capturedCents, refundedCents }: RefundableLine) =>
-          capturedCents - refundedCents - (ofLine.get(id)?.amount ?? 0);
-        for (const line of sold.lines) {
-          expect(leftOf(line)).toBeGreaterThanOrEqual(0);
+        for (const card of refund.cards) expect(card.amount).toBeLessThanOrEqual(rest.get(card.paymentIntentId) ?? 0);
+        for (const part of refund.lines) {
+          const line = sold.lines.find(({ id }) => id === part.lineId);
+          expect(line?.recurring).toBeDefined();
+          expect(part.amount).toBeLessThanOrEqual(line === undefined ? 0 : leftOf(line));
           // The money of a line goes to the card that paid the line, and to no other.
-          expect(ofLine.get(line.id)?.paymentIntentId ?? line.paymentIntentId).toBe(line.paymentIntentId);
-        }
-        const takesOther = sold.lines.some((line) => line.recurring === undefined && ofLine.has(line.id));
-        if (!takesOther) return;
-        // Nothing of a line that recurs could still be taken.
-        for (const line of sold.lines.filter(({ recurring }) => recurring !== undefined)) {
-          const card = line.paymentIntentId ?? '';
-          const isSpent = (rest.get(card) ?? 0) === (ofCard.get(card) ?? 0);
-          expect(isSpent || leftOf(line) === 0).toBe(true);
+          expect(part.paymentIntentId).toBe(line?.paymentIntentId);
         }
       }),
       { numRuns: 2_000 },

@@ -1,5 +1,6 @@
 import { Failure } from '@eligo/failures';
 import { allocate, type Cents, cents, centsFromInt64, sumCents } from '@eligo/values';
+import { notHeld } from './disputed-lines.ts';
 import {
   type Allocation,
   allocateOverLines,
@@ -29,11 +30,13 @@ interface LineInTime extends DividedLine {
 
 interface SessionInTime extends DividedSession {
   readonly lines: readonly LineInTime[];
+  /** Whether the letter fee is given back, whichever lines its refund is noted at. */
+  readonly isLetterFeeRefunded?: boolean;
 }
 
 /**
  * Takes a refund of unused time apart into lines and cards (decisions 14.3). It comes from what was paid for the time of the lines that recur, in proportion to what remains
- * of that. An excess comes from what else remains of these lines, and then from the lines that were sold once. An instruction that states more than an amount is
+ * of that. An excess comes from what else remains of these lines. The lines that were sold once give nothing. An instruction that states more than an amount is
  * taken as by `allocateOverLines`.
  */
 export function allocateRecurringFirst(session: SessionInTime, instruction: Instruction): Allocation {
@@ -41,34 +44,30 @@ export function allocateRecurringFirst(session: SessionInTime, instruction: Inst
   const statesParts = entries.length > 0 || methods.length > 0 || (tax ?? shipping ?? discount) !== undefined;
   if (amount === undefined || statesParts) return allocateOverLines(session, instruction);
   if (session.cards.every(({ limitCents }) => limitCents === 0)) throw new Failure(session.refusals.nothing);
-  const remaining = sumCents(session.cards.map(restOfCard));
+  const recurring = session.lines.filter((line) => line.recurring !== undefined);
+  const remaining = sumCents(
+    session.cards.map((card) => cents(Math.min(sumCents(linesOf(card, recurring).map(restOfLine)), restOfCard(card)))),
+  );
   const wanted = amountOf(amount, session, instruction, remaining);
   requireWithin(session, wanted, remaining);
   const fills = new LineFills(session);
-  const recurring = session.lines.filter((line) => line.recurring !== undefined);
+  const ofTime = fillInProportion(fills, session, recurring, (line) => restOfTime(line, session), wanted);
   const restOf = (line: LineInTime) => cents(restOfLine(line) - (fills.amounts.get(line.id) ?? 0));
-  let missing: number = wanted;
-  for (const { lines, roomOf } of [
-    { lines: recurring, roomOf: (line: LineInTime) => restOfTime(line, session) },
-    { lines: recurring, roomOf: restOf },
-    { lines: session.lines, roomOf: restOf },
-  ]) {
-    missing -= fillInProportion(fills, session, lines, roomOf, missing);
-  }
-  if (missing > 0) throw new Failure(session.refusals.exceeds);
+  fillInProportion(fills, session, recurring, restOf, wanted - ofTime);
   return finish(fills, session, instruction, componentsOf(session, instruction));
 }
 
 // Of what remains of a line that recurs, what was paid for its time: not its fees, nor what a dispute of its card holds, which is of each line in proportion.
-function restOfTime(line: LineInTime, { cards, lines }: SessionInTime): Cents {
+function restOfTime(line: LineInTime, session: SessionInTime): Cents {
   const rest = restOfLine(line);
-  const card = cards.find(({ paymentIntentId }) => paymentIntentId === line.paymentIntentId);
+  const card = session.cards.find(({ paymentIntentId }) => paymentIntentId === line.paymentIntentId);
   if (line.recurring === undefined || card === undefined || rest === 0) return cents(0);
   const { totalCents, feeCents } = line.recurring;
-  const ofCard = sumCents(linesOf(card, lines).map(restOfLine));
-  const kept = Math.min(restOfCard(card), ofCard);
-  const [part, whole] = [BigInt(totalCents - feeCents) * BigInt(kept), BigInt(totalCents) * BigInt(ofCard)];
-  return centsFromInt64((BigInt(rest) * part) / whole);
+  // A letter fee that is given back was refunded with a part of the line that says nothing of its time, or will be.
+  const timed = session.isLetterFeeRefunded === true ? line.limitCents : rest;
+  const timeCents = centsFromInt64((BigInt(timed) * BigInt(totalCents - feeCents)) / BigInt(totalCents));
+  const lines = linesOf(card, session.lines).map(restOfLine);
+  return notHeld(cents(Math.min(rest, timeCents)), restOfCard(card), sumCents(lines));
 }
 
 // Takes up to `amount` of these lines, in proportion to the room that their cards and they have. Returns what it took.

@@ -43,6 +43,8 @@ export type RefundComponents = Components;
 export interface RefundableSession {
   readonly lines: readonly RefundableLine[];
   readonly cards: readonly RefundableCard[];
+  /** Whether the letter fee is given back. */
+  readonly isLetterFeeRefunded?: boolean;
   readonly captured: RefundComponents;
   readonly refunded: RefundComponents;
 }
@@ -51,7 +53,7 @@ export interface RefundableSession {
 export type RefundEntry = LineEntry;
 
 export interface RefundInstruction extends Instruction {
-  /** An amount alone comes from the lines that recur, and from others only as far as it exceeds them. */
+  /** An amount alone comes from what remains of the lines that recur, and from no others. */
   readonly recurringLinesFirst?: boolean;
 }
 
@@ -84,6 +86,7 @@ export function allocateRefund(session: RefundableSession, instruction: RefundIn
         takenCents: refundedCents,
         ...(disputedCents === undefined ? {} : { heldCents: disputedCents }),
       })),
+      isLetterFeeRefunded: session.isLetterFeeRefunded === true,
       limit: session.captured,
       taken: session.refunded,
       refusals,

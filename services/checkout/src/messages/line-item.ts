@@ -2,6 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import { EligibilityDecisionSchema, RecurringSchema } from '@eligo/proto/catalog/v1/catalog';
 import { type LineItem, LineItemSchema } from '@eligo/proto/checkout/v1/checkout';
 import { present } from '@eligo/values';
+import type { DisputedLine } from '../domain/disputed-lines.ts';
 import type { SessionLine } from '../domain/session.ts';
 
 /** The message of a session's line. */
@@ -34,5 +35,12 @@ export function lineItemMessage(line: SessionLine): LineItem {
       ...present({ trialPeriodDays: line.recurring.trialDays }),
     });
   }
+  return message;
+}
+
+/** The same with what open and lost disputes hold of it. */
+export function disputedLineMessage(line: DisputedLine): LineItem {
+  const message = lineItemMessage(line);
+  message.amountDisputedCents = BigInt(line.amountDisputedCents);
   return message;
 }

@@ -4,12 +4,12 @@ import type { CheckoutService, ListSessionsRequest, UpdateSessionRequest } from 
 import type { Implementation } from '@eligo/rpc';
 import { createSession } from '../actions/create-session.ts';
 import { cancelByPartner, cancelByShopper, expireByPartner } from '../actions/end-by-partner.ts';
+import { readLineItems } from '../actions/read-line-items.ts';
 import { type SessionChange, updateSession } from '../actions/update-session.ts';
 import type { Context } from '../context.ts';
-import { lineItemMessage } from '../messages/line-item.ts';
+import { disputedLineMessage } from '../messages/line-item.ts';
 import { sessionMessage } from '../messages/session.ts';
 import { timelineEntryMessage } from '../messages/session-timeline.ts';
-import { loadSessionLines } from '../store/session-lines.ts';
 import { type SessionFilter, streamSessions } from '../store/session-list.ts';
 import { readSessionTimeline } from '../store/session-timeline.ts';
 import { loadSession } from '../store/sessions.ts';
@@ -42,12 +42,9 @@ export function sessionHandlers(context: Context): Implementation<typeof Checkou
     },
 
     async listLineItems({ sessionId, page }, { scope }) {
-      const all = await loadSessionLines(database, scope, sessionId);
-      if (all.length === 0 && (await loadSession(database, scope, sessionId)) === undefined) {
-        throw new Failure('checkout_session_not_found');
-      }
+      const all = await readLineItems(context, scope, sessionId);
       const { items, hasMore } = pageOfList(all, pageOf(page));
-      return { lineItems: items.map(lineItemMessage), hasMore };
+      return { lineItems: items.map(disputedLineMessage), hasMore };
     },
 
     async getSessionTimeline({ id }, { scope }) {

@@ -1,4 +1,4 @@
-import { type Scope, scoped, type Tx } from '@eligo/postgres';
+import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { cents, centsFromInt64 } from '@eligo/values';
 import { linesOfTenders } from '../domain/line-tenders.ts';
 import type { Charge, PaymentIntent } from '../domain/payment-intent.ts';
@@ -100,11 +100,11 @@ export interface LineOfSession extends RefundableLine {
  * first.
  */
 export async function loadRefundableLines(
-  tx: Tx,
+  db: Db,
   scope: Scope,
   sessionIds: readonly string[],
 ): Promise<LineOfSession[]> {
-  const rows = await tx.rows(lines, scope, [sessionIds]);
+  const rows = await db.rows(lines, scope, [sessionIds]);
   return rows.flatMap((row, index) => {
     if (row.tender_intent_id === null) return lineOfRow(row);
     if (rows[index - 1]?.id === row.id) return [];
