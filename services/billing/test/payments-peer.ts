@@ -8,6 +8,10 @@ export class PaymentsPeer {
   readonly disputed = new Map<string, number>();
   /** What was refunded of each line of a session, where it is not in proportion: the recurring ones, and then what was sold once. */
   readonly refundedLines = new Map<string, readonly number[]>();
+  /** What disputes hold of each line of a session, where checkout says it. */
+  readonly disputedLines = new Map<string, readonly number[]>();
+  /** Sessions of which the letter fee is refunded. */
+  readonly refundedFees = new Set<string>();
   /** The share of each recurring line of a session in its fees. */
   readonly fees = new Map<string, readonly number[]>();
   readonly #sold = new Map<string, SoldSession>();
@@ -24,7 +28,13 @@ export class PaymentsPeer {
 
   session(id: string) {
     const amountReceivedCents = BigInt(this.#sold.get(id)?.receivedCents ?? 0);
-    return create(CheckoutSessionSchema, { checkoutSessionId: id, amountReceivedCents, ...this.#givenBack(id) });
+    const letterFee = { status: this.refundedFees.has(id) ? 'refunded' : 'paid' };
+    return create(CheckoutSessionSchema, {
+      checkoutSessionId: id,
+      amountReceivedCents,
+      letterFee,
+      ...this.#givenBack(id),
+    });
   }
 
   lineItems(id: string) {
@@ -36,9 +46,15 @@ export class PaymentsPeer {
         amountTotalCents: BigInt(line),
         amountFeeCents: BigInt(this.fees.get(id)?.[index] ?? 0),
         amountRefundedCents: BigInt(this.refundedLines.get(id)?.[index] ?? inProportion(line)),
+        ...this.#disputedOf(id, index),
         ...(index < lines.length ? { recurring: { interval: 'month', intervalCount: 1 } } : {}),
       })),
     });
+  }
+
+  #disputedOf(id: string, index: number) {
+    const lines = this.disputedLines.get(id);
+    return lines === undefined ? {} : { amountDisputedCents: BigInt(lines[index] ?? 0) };
   }
 
   #givenBack(id: string) {

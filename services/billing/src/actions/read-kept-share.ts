@@ -2,7 +2,7 @@ import { Failure } from '@eligo/failures';
 import type { Scope } from '@eligo/postgres';
 import { type Cents, cents, centsFromInt64, sumCents } from '@eligo/values';
 import type { Context } from '../context.ts';
-import { type KeptShare, type ShareOfSession, sharesOfRecurring } from '../domain/kept-share.ts';
+import { type KeptShare, sharesOfRecurring } from '../domain/kept-share.ts';
 import { type CarriedProrations, earlierCredits } from '../domain/paid-time.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import {
@@ -15,7 +15,7 @@ import {
 } from '../store/paid-invoices.ts';
 import { readTakenBack, type TakenBack } from './read-taken-back.ts';
 
-/** What was kept of a period, and what of that was paid with its session for its time. */
+/** What was kept of a period, and what of that was paid with its session. */
 interface KeptOfPeriod extends KeptShare {
   readonly ofSessionsCents: Cents;
 }
@@ -23,7 +23,7 @@ interface KeptOfPeriod extends KeptShare {
 /** What paid for a period beside the charges of its own invoices: credits, which these carry with charges for changes, and the session that sold it. */
 interface OtherShares {
   readonly carried: readonly CarriedProrations[];
-  readonly ofSessions: readonly ShareOfSession[];
+  readonly ofSessions: readonly KeptShare[];
 }
 
 /** The payments of the invoices of a period, and what was taken back of them. */
@@ -88,7 +88,7 @@ export function keptOfPeriod(
   return {
     paidCents: sumCents(shares.map(({ paidCents }) => paidCents)),
     takenBackCents: sumCents(shares.map(({ takenBackCents }) => takenBackCents)),
-    ofSessionsCents: sumCents(ofSessions.map(({ ofTimeCents }) => ofTimeCents)),
+    ofSessionsCents: sumCents(ofSessions.map((one) => cents(one.paidCents - one.takenBackCents))),
   };
 }
 
@@ -96,11 +96,7 @@ function chargedOf({ paid }: InvoicesOfPeriod): PaidInvoice[] {
   return paid.filter(({ checkoutSessionId, isPaid }) => checkoutSessionId === null && isPaid);
 }
 
-async function shareOfSession(
-  { checkout, callerFor }: Context,
-  scope: Scope,
-  sessionId: string,
-): Promise<ShareOfSession> {
+async function shareOfSession({ checkout, callerFor }: Context, scope: Scope, sessionId: string): Promise<KeptShare> {
   const caller = callerFor(scope);
   // The lines last: a refund between the two reads then lowers the share.
   const session = await checkout.getSession({ id: sessionId }, { caller });
@@ -112,11 +108,13 @@ async function shareOfSession(
       totalCents: centsFromInt64(line.amountTotalCents),
       feeCents: centsFromInt64(line.amountFeeCents),
       refundedCents: centsFromInt64(line.amountRefundedCents),
+      disputedCents: line.amountDisputedCents === undefined ? undefined : centsFromInt64(line.amountDisputedCents),
     })),
     {
       receivedCents: centsFromInt64(amountReceivedCents),
       leftCents: cents(Math.max(0, centsFromInt64(amountReceivedCents) - centsFromInt64(amountRefundedCents))),
       disputedCents: centsFromInt64(amountDisputedCents),
+      isLetterFeeRefunded: session.letterFee?.status === 'refunded',
     },
   );
 }

@@ -83,8 +83,12 @@ export async function readRefundable(
   const kept = keptOfPeriod(period, { intents, takenBack }, others);
   const payments = parts.map((part) => {
     const { periodStart: start, periodEnd: end, invoiceId, leg } = part;
+    if (leg === null) {
+      // Neither fees nor what it sold once.
+      const leftCents = cents(Math.min(leftOf(part), kept.ofSessionsCents));
+      return { ...part, leftCents, times: [{ cents: kept.ofSessionsCents, start, end }] };
+    }
     const leftCents = leftOf(part);
-    if (leg === null) return { ...part, leftCents, times: [{ cents: kept.ofSessionsCents, start, end }] };
     const isBesideHealth = intents.some((one) => one.invoiceId === invoiceId && one.leg === 'health');
     const carried = others.carried.filter((one) => one.invoiceId === invoiceId);
     return { ...part, leftCents, times: timesOfCharge({ ...part, leg, leftCents, isBesideHealth }, carried) };

@@ -23,12 +23,14 @@ export function keptOf(amountCents: Cents, { paidCents, takenBackCents }: KeptSh
 }
 
 /** A line of the session that sold a subscription. */
-interface PaidLine {
+export interface PaidLine {
   readonly recurs: boolean;
   readonly totalCents: Cents;
   /** What of that are fees of the session: these do not recur. */
   readonly feeCents: Cents;
   readonly refundedCents: Cents;
+  /** What open and lost disputes of its cards hold of it; undefined if checkout does not say it. */
+  readonly disputedCents: Cents | undefined;
 }
 
 /** What was received with it, and what of that is not refunded, and is held by disputes. */
@@ -36,38 +38,48 @@ interface SessionAmounts {
   readonly receivedCents: Cents;
   readonly leftCents: Cents;
   readonly disputedCents: Cents;
-}
-
-/** What was paid with a session for the lines that recur, and what of that the shop has kept for their time. */
-export interface ShareOfSession extends KeptShare {
-  readonly ofTimeCents: Cents;
+  /** Whether the letter fee is given back, whichever lines its refund is noted at. */
+  readonly isLetterFeeRefunded: boolean;
 }
 
 /**
- * What was paid with a session for the lines that recur, and what was taken back of these. A refund knows its lines. A dispute does not: it holds of each line in
- * proportion to what is not refunded of it, rounded up. Nor does a capture of a part: each line has its share of it. Fees are for no time.
+ * What was paid with a session for the time of the lines that recur, and what was taken back of that: of each by itself. A refund knows its lines. A dispute does not:
+ * checkout says what it holds of each line of its card. Nor does a capture of a part: each line has its share of it. Fees are for no time.
  */
-export function sharesOfRecurring(
-  lines: readonly PaidLine[],
-  { receivedCents, leftCents, disputedCents }: SessionAmounts,
-): ShareOfSession {
-  const totalOf = (some: readonly PaidLine[]) => sumCents(some.map(({ totalCents }) => totalCents));
-  const recurring = lines.filter(({ recurs }) => recurs);
-  const wholeCents = totalOf(lines);
-  const recurringCents = totalOf(recurring);
-  const isPart = receivedCents < wholeCents;
-  const paidCents = isPart
-    ? centsFromInt64((BigInt(recurringCents) * BigInt(receivedCents)) / BigInt(wholeCents))
-    : recurringCents;
-  const refundedCents = sumCents(recurring.map((line) => line.refundedCents));
-  const left = BigInt(Math.max(0, paidCents - refundedCents));
-  const disputed = leftCents === 0 ? left : (BigInt(disputedCents) * left + BigInt(leftCents) - 1n) / BigInt(leftCents);
-  const heldCents = centsFromInt64(disputed > left ? left : disputed);
-  const keptCents = left - BigInt(heldCents);
-  const timeCents = BigInt(recurringCents - sumCents(recurring.map(({ feeCents }) => feeCents)));
+export function sharesOfRecurring(lines: readonly PaidLine[], session: SessionAmounts): KeptShare {
+  const wholeCents = sumCents(lines.map(({ totalCents }) => totalCents));
+  const shares = lines.filter(({ recurs }) => recurs).map((line) => shareOfLine(line, wholeCents, session));
   return {
-    paidCents,
-    takenBackCents: cents(refundedCents + heldCents),
-    ofTimeCents: recurringCents === 0 ? cents(0) : centsFromInt64((keptCents * timeCents) / BigInt(recurringCents)),
+    paidCents: sumCents(shares.map(({ paidCents }) => paidCents)),
+    takenBackCents: sumCents(shares.map(({ takenBackCents }) => takenBackCents)),
   };
+}
+
+function shareOfLine(line: PaidLine, wholeCents: Cents, session: SessionAmounts): KeptShare {
+  const { totalCents, feeCents, refundedCents } = line;
+  const { receivedCents, isLetterFeeRefunded } = session;
+  const capturedCents = receivedCents < wholeCents ? partOf(totalCents, receivedCents, wholeCents) : totalCents;
+  const restCents = cents(Math.max(0, capturedCents - refundedCents));
+  const ofTime = (amount: Cents) => partOf(amount, totalCents - feeCents, totalCents);
+  const paidCents = ofTime(capturedCents);
+  // The refund of a letter fee says nothing of the lines, and may still be on its way: what is left of a line is for its time first.
+  const leftCents = isLetterFeeRefunded ? cents(Math.min(restCents, paidCents)) : ofTime(restCents);
+  const keptCents = partOf(leftCents, restCents - heldOf(line, restCents, session), restCents);
+  return { paidCents, takenBackCents: cents(paidCents - keptCents) };
+}
+
+// A checkout of the release before says what is held of the whole session alone: then it is of each line in proportion.
+function heldOf(
+  { disputedCents: ofLine }: PaidLine,
+  restCents: Cents,
+  { leftCents, disputedCents }: SessionAmounts,
+): Cents {
+  if (leftCents === 0) return restCents;
+  const ofAll = ofLine ?? cents(restCents - partOf(restCents, Math.max(0, leftCents - disputedCents), leftCents));
+  return cents(Math.min(restCents, ofAll));
+}
+
+// Rounded down; of nothing, nothing.
+function partOf(amount: Cents, part: number, whole: number): Cents {
+  return whole === 0 ? cents(0) : centsFromInt64((BigInt(amount) * BigInt(part)) / BigInt(whole));
 }
