@@ -83,7 +83,6 @@ describe("billing's word that money is to be returned", () => {
     for (const [operation, parts] of [
       ['cancel:1', {}],
       ['cancel:2', { recurringLinesFirst: true }],
-      ['cancel:3', { recurringLinesFirst: false }],
     ] as const) {
       const event = command(scope, session.id, operation, parts);
       await handleOnce(on.service.database, consumer.consumer, event, consumer.handle);
@@ -92,7 +91,7 @@ describe("billing's word that money is to be returned", () => {
     const { refunds } = await on.refunds.listRefunds({}, on.as(scope));
     const told = refunds.reverse().map(({ refundId }) => on.checkout.instructions.get(refundId));
     expect(told).toMatchObject(
-      [false, true, false].map((recurringLinesFirst) => ({ amountCents: 450n, atMost: true, recurringLinesFirst })),
+      [false, true].map((recurringLinesFirst) => ({ amountCents: 450n, atMost: true, recurringLinesFirst })),
     );
   });
 
@@ -118,5 +117,29 @@ describe("billing's word that money is to be returned", () => {
       ['cancel:3', scope.accountId],
     );
     expect(rows).toEqual([{ status: 'refused', refusal_code: 'refund_amount_exceeds_remaining' }]);
+  });
+
+  it('ends where checkout has nothing left of the lines that recur: it is not asked for again [D14.40, D14.349]', async () => {
+    const scope = someScope();
+    const session = await on.paid(scope, { hsa: 450 });
+    const consumer = refundCommands({ wake: () => undefined } as Partial<Context> as Context);
+    for (const operation of ['cancel:1', 'cancel:2']) {
+      const event = command(scope, session.id, operation, { recurringLinesFirst: true });
+      await handleOnce(on.service.database, consumer.consumer, event, consumer.handle);
+      await on.sweep();
+    }
+    const ended = () =>
+      on.admin('select id, status, refusal_code from refunds.refunds where operation_id = $1 and account_id = $2', [
+        'cancel:2',
+        scope.accountId,
+      ]);
+    const [refused] = await ended();
+    expect(refused).toMatchObject({ status: 'refused', refusal_code: 'refund_amount_exceeds_remaining' });
+    on.checkout.instructions.clear();
+    await on.sweep();
+    await on.sweep();
+    expect(on.checkout.instructions.size).toBe(0);
+    expect(await ended()).toEqual([refused]);
+    expect((await on.refunds.listRefunds({}, on.as(scope))).refunds).toMatchObject([{ amountCents: 450n }]);
   });
 });
