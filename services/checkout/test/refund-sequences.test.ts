@@ -31,7 +31,7 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-it('no card and no line refunds more than it paid, whatever is refunded, failed and retried concurrently', async () => {
+it('no card and no line refunds more than it paid, and nothing that remains is refused, whatever is refunded, failed and retried concurrently', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 16 }), async (steps) => {
       const session = await paidSession();
@@ -39,6 +39,7 @@ it('no card and no line refunds more than it paid, whatever is refunded, failed 
       for (let at = 0; at < steps.length; at += 2) {
         await Promise.all(steps.slice(at, at + 2).map((one) => carryOut(session, one, begun)));
         await agrees(session);
+        await givesWhatRemains(session);
       }
       // All of it can be given back, once.
       for (const refundId of begun) await releaseRefund(fixture.context, fixture.scope, refundId, []);
@@ -73,6 +74,7 @@ function reserve(
   refundId: string,
   paymentIntentId: string | null,
   instruction: Partial<RefundInstruction>,
+  preview = false,
 ) {
   return reserveRefund(fixture.context, fixture.scope, {
     refundId,
@@ -80,7 +82,7 @@ function reserve(
     paymentIntentId,
     instruction: { entries: [], methods: [], ...instruction },
     features: [],
-    preview: false,
+    preview,
   });
 }
 
@@ -101,6 +103,35 @@ async function carryOut(session: Session, one: Step, begun: string[]): Promise<v
   await reserve(session, refundId, card, { ...amount, recurringLinesFirst }).catch((error: { code?: string }) => {
     expect(['refund_amount_exceeds_remaining', 'conflict', 'lock_timeout']).toContain(error.code);
   });
+}
+
+// Nothing that is within what remains is refused: of the session, of each card, and of the lines that recur.
+async function givesWhatRemains(session: Session): Promise<void> {
+  const [sums] = await fixture.test.admin<{ all: string; recurring: string }>(
+    `select sum(amount_captured_cents - amount_refunded_cents) as all,
+       sum(amount_captured_cents - amount_refunded_cents) filter (where recurring_interval is not null) as recurring
+     from checkout.session_lines where session_id = $1`,
+    [session.id],
+  );
+  for (const [most, recurringLinesFirst] of [
+    [Number(sums?.all), false],
+    [Number(sums?.recurring), true],
+  ] as const) {
+    for (const amount of [most, Math.ceil(most / 3)].filter((one) => one > 0)) {
+      const { cards } = await reserve(
+        session,
+        newId('refund'),
+        null,
+        { amount: cents(amount), recurringLinesFirst },
+        true,
+      );
+      expect(cards.reduce((sum, { amountCents }) => sum + amountCents, 0)).toBe(amount);
+    }
+    const beyond = { amount: cents(most + 2), recurringLinesFirst };
+    await expect(reserve(session, newId('refund'), null, beyond, true)).rejects.toMatchObject({
+      code: 'refund_amount_exceeds_remaining',
+    });
+  }
 }
 
 // The session, its cards, its lines, its charges, the reservations and the ledger say the same, and none says more than was taken.
