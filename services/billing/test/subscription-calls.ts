@@ -54,8 +54,8 @@ export function callsOn(machineOf: () => Fixture, scopeOf: () => Scope) {
     return rows.map(({ payload }) => {
       const { object } = fromBinary(EventSchema, payload);
       if (object.case !== 'refundRequested') throw new Error('no refund');
-      const { operationId, subject, amountCents, recurringLinesFirst } = object.value;
-      return { operationId, subject, amountCents: Number(amountCents), recurringLinesFirst };
+      const { operationId, subject, amountCents, recurringLinesOnly } = object.value;
+      return { operationId, subject, amountCents: Number(amountCents), recurringLinesOnly };
     });
   };
   const invoicesOf = (id: string) =>

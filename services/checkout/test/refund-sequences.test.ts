@@ -21,7 +21,7 @@ const step = fc.oneof(
     weight: 5,
     arbitrary: fc.record({
       ...{ what: fc.constant('amount' as const), amount: fc.integer({ min: 1, max: 4_000 }) },
-      recurringLinesFirst: fc.boolean(),
+      recurringLinesOnly: fc.boolean(),
     }),
   },
   { weight: 2, arbitrary: fc.record({ what: fc.constant('card' as const), card: fc.nat(1), amount: fc.nat(4_000) }) },
@@ -99,8 +99,8 @@ async function carryOut(session: Session, one: Step, begun: string[]): Promise<v
   if (which === undefined) begun.push(refundId);
   const card = one.what === 'card' ? (session.paymentIntentIds[one.card] ?? null) : null;
   const amount = 'amount' in one && one.amount > 0 ? { amount: cents(one.amount) } : {};
-  const recurringLinesFirst = 'recurringLinesFirst' in one && one.recurringLinesFirst;
-  await reserve(session, refundId, card, { ...amount, recurringLinesFirst }).catch((error: { code?: string }) => {
+  const recurringLinesOnly = 'recurringLinesOnly' in one && one.recurringLinesOnly;
+  await reserve(session, refundId, card, { ...amount, recurringLinesOnly }).catch((error: { code?: string }) => {
     expect(['refund_amount_exceeds_remaining', 'conflict', 'lock_timeout']).toContain(error.code);
   });
 }
@@ -113,7 +113,7 @@ async function givesWhatRemains(session: Session): Promise<void> {
      from checkout.session_lines where session_id = $1`,
     [session.id],
   );
-  for (const [most, recurringLinesFirst] of [
+  for (const [most, recurringLinesOnly] of [
     [Number(sums?.all), false],
     [Number(sums?.recurring), true],
   ] as const) {
@@ -122,12 +122,12 @@ async function givesWhatRemains(session: Session): Promise<void> {
         session,
         newId('refund'),
         null,
-        { amount: cents(amount), recurringLinesFirst },
+        { amount: cents(amount), recurringLinesOnly },
         true,
       );
       expect(cards.reduce((sum, { amountCents }) => sum + amountCents, 0)).toBe(amount);
     }
-    const beyond = { amount: cents(most + 2), recurringLinesFirst };
+    const beyond = { amount: cents(most + 2), recurringLinesOnly };
     await expect(reserve(session, newId('refund'), null, beyond, true)).rejects.toMatchObject({
       code: 'refund_amount_exceeds_remaining',
     });

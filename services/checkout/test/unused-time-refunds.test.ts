@@ -46,7 +46,7 @@ const reserve = ({ id }: Session, instruction: Partial<RefundInstruction>, reser
     instruction: { entries: [], methods: [], ...instruction },
   });
 const unusedTime = (session: Session, amount: number, reserves = reserveRefund) =>
-  reserve(session, { amount: cents(amount), atMost: true, recurringLinesFirst: true }, reserves);
+  reserve(session, { amount: cents(amount), atMost: true, recurringLinesOnly: true }, reserves);
 
 /** What was refunded of each line, in the cart's order, to each card that paid it. */
 const perLine = async ({ id }: Session) => {

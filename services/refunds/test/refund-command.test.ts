@@ -18,7 +18,7 @@ const command = (
   scope: { accountId: string; testMode: boolean },
   sessionId: string,
   operationId: string,
-  parts: { recurringLinesFirst?: boolean } = {},
+  parts: { recurringLinesOnly?: boolean } = {},
 ): Event =>
   create(EventSchema, {
     eventId: newId('event'),
@@ -82,7 +82,7 @@ describe("billing's word that money is to be returned", () => {
     const consumer = refundCommands({ wake: () => undefined } as Partial<Context> as Context);
     for (const [operation, parts] of [
       ['cancel:1', {}],
-      ['cancel:2', { recurringLinesFirst: true }],
+      ['cancel:2', { recurringLinesOnly: true }],
     ] as const) {
       const event = command(scope, session.id, operation, parts);
       await handleOnce(on.service.database, consumer.consumer, event, consumer.handle);
@@ -91,7 +91,7 @@ describe("billing's word that money is to be returned", () => {
     const { refunds } = await on.refunds.listRefunds({}, on.as(scope));
     const told = refunds.reverse().map(({ refundId }) => on.checkout.instructions.get(refundId));
     expect(told).toMatchObject(
-      [false, true].map((recurringLinesFirst) => ({ amountCents: 450n, atMost: true, recurringLinesFirst })),
+      [false, true].map((recurringLinesOnly) => ({ amountCents: 450n, atMost: true, recurringLinesOnly })),
     );
   });
 
@@ -124,7 +124,7 @@ describe("billing's word that money is to be returned", () => {
     const session = await on.paid(scope, { hsa: 450 });
     const consumer = refundCommands({ wake: () => undefined } as Partial<Context> as Context);
     for (const operation of ['cancel:1', 'cancel:2']) {
-      const event = command(scope, session.id, operation, { recurringLinesFirst: true });
+      const event = command(scope, session.id, operation, { recurringLinesOnly: true });
       await handleOnce(on.service.database, consumer.consumer, event, consumer.handle);
       await on.sweep();
     }

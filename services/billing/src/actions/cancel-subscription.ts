@@ -100,7 +100,7 @@ async function requestRefund(
           subscriptionId: subscription.id,
           invoiceId,
           // What a session sold once has no unused time.
-          recurringLinesFirst: isProrated && subject.case === 'sessionId',
+          recurringLinesOnly: isProrated && subject.case === 'sessionId',
         }),
       },
     })),

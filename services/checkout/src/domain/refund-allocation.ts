@@ -7,7 +7,7 @@ import {
   type Instruction,
   type LineEntry,
 } from './line-allocation.ts';
-import { allocateRecurringFirst, type RecurringCost } from './recurring-first.ts';
+import { allocateOverRecurring, type RecurringCost } from './recurring-lines.ts';
 
 /** A line of a session as a refund sees it. `paymentIntentId` is null for a line that no card of ours paid. */
 export interface RefundableLine {
@@ -54,7 +54,7 @@ export type RefundEntry = LineEntry;
 
 export interface RefundInstruction extends Instruction {
   /** An amount alone comes from what remains of the lines that recur, and from no others. */
-  readonly recurringLinesFirst?: boolean;
+  readonly recurringLinesOnly?: boolean;
 }
 
 export type RefundAllocation = Allocation;
@@ -72,7 +72,7 @@ const refusals: AllocationRefusals = {
  * `refund_amount_exceeds_remaining`.
  */
 export function allocateRefund(session: RefundableSession, instruction: RefundInstruction): RefundAllocation {
-  const allocateOver = instruction.recurringLinesFirst === true ? allocateRecurringFirst : allocateOverLines;
+  const allocateOver = instruction.recurringLinesOnly === true ? allocateOverRecurring : allocateOverLines;
   return allocateOver(
     {
       lines: session.lines.map(({ capturedCents, refundedCents, ...line }) => ({

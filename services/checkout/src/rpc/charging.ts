@@ -239,7 +239,7 @@ function refundInstructionOf(message: InstructionMessage | undefined): RefundIns
   return {
     ...instructionOf(message, 'refund_amount_invalid'),
     atMost: message?.atMost ?? false,
-    recurringLinesFirst: message?.recurringLinesFirst ?? false,
+    recurringLinesOnly: message?.recurringLinesOnly ?? false,
     methods: (message?.methods ?? []).map((method) => ({
       paymentMethodId: method.paymentMethodId,
       amount: centsFromInt64(method.amountCents),

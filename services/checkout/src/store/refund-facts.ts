@@ -2,7 +2,7 @@ import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { cents, centsFromInt64 } from '@eligo/values';
 import { linesOfTenders } from '../domain/line-tenders.ts';
 import type { Charge, PaymentIntent } from '../domain/payment-intent.ts';
-import type { RecurringCost } from '../domain/recurring-first.ts';
+import type { RecurringCost } from '../domain/recurring-lines.ts';
 import type { RefundableLine, RefundComponents } from '../domain/refund-allocation.ts';
 import type { CaptureOfCard } from '../domain/refunded-captures.ts';
 import type { Session } from '../domain/session.ts';

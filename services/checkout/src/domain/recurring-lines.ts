@@ -39,7 +39,7 @@ interface SessionInTime extends DividedSession {
  * of that. An excess comes from what else remains of these lines. The lines that were sold once give nothing. An instruction that states more than an amount is
  * taken as by `allocateOverLines`.
  */
-export function allocateRecurringFirst(session: SessionInTime, instruction: Instruction): Allocation {
+export function allocateOverRecurring(session: SessionInTime, instruction: Instruction): Allocation {
   const { amount, entries, methods, tax, shipping, discount } = instruction;
   const statesParts = entries.length > 0 || methods.length > 0 || (tax ?? shipping ?? discount) !== undefined;
   if (amount === undefined || statesParts) return allocateOverLines(session, instruction);

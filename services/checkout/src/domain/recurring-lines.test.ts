@@ -37,7 +37,7 @@ const unusedTime = (of: RefundableSession, amount: number) =>
     ...{ entries: [], methods: [] },
     amount: cents(amount),
     atMost: true,
-    recurringLinesFirst: true,
+    recurringLinesOnly: true,
   });
 /** What it takes of each line, in their order. */
 const perLine = (of: RefundableSession, amount: number) => {
@@ -125,7 +125,7 @@ describe('a refund of unused time', () => {
   it('of more than remains of the lines that recur is refused unless it is of at most the amount [D14.40, D14.349]', () => {
     const sold = session([plan('health', 1_000), device('other', 3_000)]);
     const exact = (amount: number) =>
-      allocateRefund(sold, { entries: [], methods: [], amount: cents(amount), recurringLinesFirst: true });
+      allocateRefund(sold, { entries: [], methods: [], amount: cents(amount), recurringLinesOnly: true });
     expect(() => exact(1_500)).toThrow(expect.objectContaining({ code: 'refund_amount_exceeds_remaining' }));
     expect(exact(1_000)).toMatchObject({ amount: 1_000 });
   });
@@ -155,10 +155,10 @@ describe('a refund of unused time', () => {
 
   it('does not matter to an instruction that states more than an amount [D14.349]', () => {
     const sold = session([plan('health', 1_000), device('other', 3_000)]);
-    const all = allocateRefund(sold, { entries: [], methods: [], recurringLinesFirst: true });
+    const all = allocateRefund(sold, { entries: [], methods: [], recurringLinesOnly: true });
     expect(all).toMatchObject({ amount: 4_000 });
     const entries = [{ priceId: 'price_1', amount: cents(500) }];
-    expect(allocateRefund(sold, { entries, methods: [], recurringLinesFirst: true }).lines).toMatchObject([
+    expect(allocateRefund(sold, { entries, methods: [], recurringLinesOnly: true }).lines).toMatchObject([
       { lineId: '1', amount: 500 },
     ]);
   });
