@@ -291,64 +291,6 @@ describe('a refund on cancellation', () => {
   });
 
   it.each([
-    ['nothing, where a dispute holds the plan', [10_000, 0], []],
-    ['all of it, where a dispute holds the device on the other card', [0, 30_000], [5_000]],
-    ['the rest, where a dispute holds a part', [4_000, 0], [3_000]],
-  ] as const)(
-    'gives back of the unused time of a plan that was sold with a device: %s [D14.332, D14.384]',
-    async (_what, held, expected) => {
-      const { subscriptionId: id, sessionId } = await sell(on, scope, {
-        ...{ items: [{ unitAmountCents: 10_000, quantity: 1 }], receivedCents: 10_000, onceCents: 30_000 },
-      });
-      on.peers.disputed.set(sessionId, held[0] + held[1]);
-      on.peers.payments.disputedLines.set(sessionId, held);
-      expect(await cancel(id, half)).toEqual(expected);
-    },
-  );
-
-  it.each([
-    ['was refunded', [3_000]],
-    ['is to be refunded', [0]],
-  ])('gives back all of the unused time of a plan whose letter fee %s [D14.330, D14.383]', async (_what, refunded) => {
-    const { subscriptionId: id, sessionId } = await sell(on, scope, {
-      ...{ items: [{ unitAmountCents: 2_000, quantity: 1, feeCents: 3_000 }], receivedCents: 5_000 },
-    });
-    on.peers.payments.refundedFees.add(sessionId);
-    on.peers.payments.refundedLines.set(sessionId, refunded);
-    on.peers.refunded.set(sessionId, refunded[0] ?? 0);
-    expect(await cancel(id, half)).toEqual([1_000]);
-  });
-
-  it('gives back the unused time of the line that is not refunded, whatever fees the lines have [D14.330, D14.332]', async () => {
-    const { subscriptionId: id, sessionId } = await sell(on, scope, {
-      items: [
-        { unitAmountCents: 2_000, quantity: 1 },
-        { unitAmountCents: 2_000, quantity: 1, feeCents: 3_000 },
-      ],
-      receivedCents: 7_000,
-    });
-    on.peers.payments.refundedLines.set(sessionId, [2_000, 0]);
-    on.peers.refunded.set(sessionId, 2_000);
-    expect(await cancel(id, half)).toEqual([1_000]);
-  });
-
-  it('leaves out the fees of a session [D14.330, D14.354]', async () => {
-    const { subscriptionId: id, priceIds } = await sell(on, scope, {
-      ...{ items: [{ unitAmountCents: 1_000, quantity: 1, feeCents: 3_000 }], receivedCents: 4_000 },
-      backup: on.peers.card(false),
-    });
-    on.at(half);
-    const other = on.peers.price({ unitAmountCents: 2_000, eligibility: 'not_eligible' });
-    const items = [
-      { priceId: priceIds[0] ?? '', quantity: null },
-      { priceId: other, quantity: 1 },
-    ];
-    await update(id, { items, prorationBehavior: 'always_invoice' });
-    expect((await read(id)).invoice).toMatchObject({ amountPaidCents: 1_000 });
-    expect(await cancel(id, half)).toEqual([1_000, 500]);
-  });
-
-  it.each([
     ['prorated', true],
     ['full', false],
     ['custom', false],
