@@ -75,6 +75,23 @@ describe('a prorated refund of a session', () => {
     expect(await cancel(id, half)).toEqual([1_000]);
   });
 
+  it('shares an amount beyond the unused time by what is left of each payment, without what the session sold once [D14.3]', async () => {
+    const { subscriptionId: id, priceIds } = await sell(on, scope, {
+      ...{ items: [{ unitAmountCents: 2_000, quantity: 1 }], receivedCents: 2_000, onceCents: 10_000 },
+    });
+    on.at(half);
+    const items = [
+      { priceId: priceIds[0] ?? '', quantity: null },
+      { priceId: on.peers.price({ unitAmountCents: 2_000 }), quantity: 1 },
+    ];
+    await update(id, { items, prorationBehavior: 'always_invoice' });
+    const { invoice } = await read(id);
+    expect(invoice).toMatchObject({ amountPaidCents: 1_000 });
+    on.peers.refunded.set(invoice.paymentIntentId ?? '', 500);
+    // A quarter is left, of 40.00 of which 25 of 30 are kept: 8.33. The payments have 2.50 and 5.00 of it, and 2.50 and 15.00 beyond that.
+    expect(await cancel(id, '2026-04-23T12:00:00.000Z')).toEqual([250 + 12, 500 + 71]);
+  });
+
   it('leaves out the fees of a session [D14.330, D14.354]', async () => {
     const { subscriptionId: id, priceIds } = await sell(on, scope, {
       ...{ items: [{ unitAmountCents: 1_000, quantity: 1, feeCents: 3_000 }], receivedCents: 4_000 },
