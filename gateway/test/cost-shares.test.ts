@@ -17,6 +17,8 @@ describe('in simulated time, on one processor that a shop with eight shoppers ke
     /** The limits of the keys of both; without one unless given. */
     readonly limit?: number;
     readonly limitOfShop?: number;
+    /** Of each of its shoppers, between two payments; none unless given. */
+    readonly pauseMs?: number;
     readonly route: TurnRoute;
     readonly enter?: (turn: Turn) => Promise<unknown> | undefined;
   }
@@ -39,7 +41,8 @@ describe('in simulated time, on one processor that a shop with eight shoppers ke
       const turn = await turns.begin(buyer, confirm);
       const end = () => {
         turn.end();
-        void shop();
+        if (attack.pauseMs === undefined) void shop();
+        else setTimeout(() => void shop(), attack.pauseMs);
       };
       queue.push({ stepMs: 1, steps: confirmMs, ofShop: true, end });
     };
@@ -160,5 +163,15 @@ describe('in simulated time, on one processor that a shop with eight shoppers ke
     const found = await simulate({ route: cart, perSecond: 100, costMs: 10, steps: 10, ...limits });
     expect(found.shop).toBeGreaterThan(0.45);
     expect(found.attacker).toBeGreaterThan(0.4);
+  });
+
+  test('a shop that asks for a quarter of the process keeps 0.7 of its payments beside one with the same limit [D14.249]', async () => {
+    const limits = { limit: 100, limitOfShop: 100 };
+    const shop = { ...{ route: cart, costMs: 10, steps: 10, pauseMs: 310 }, ...limits };
+    const alone = await simulate({ ...shop, perSecond: 0 });
+    vi.useRealTimers();
+    const beside = await simulate({ ...shop, perSecond: 100 });
+    expect(alone.shop).toBeCloseTo(0.25, 2);
+    expect(beside.shop / alone.shop).toBeGreaterThan(0.7);
   });
 });
