@@ -11,7 +11,7 @@ export class PaymentsPeer {
   /** What disputes hold of each line of a session, where checkout says it. */
   readonly disputedLines = new Map<string, readonly number[]>();
   /** Sessions of which the letter fee is refunded. */
-  readonly refundedFees = new Set<string>();
+  readonly refundedFees = new Map<string, number>();
   /** The share of each recurring line of a session in its fees. */
   readonly fees = new Map<string, readonly number[]>();
   readonly #sold = new Map<string, SoldSession>();
@@ -28,7 +28,11 @@ export class PaymentsPeer {
 
   session(id: string) {
     const amountReceivedCents = BigInt(this.#sold.get(id)?.receivedCents ?? 0);
-    const letterFee = { status: this.refundedFees.has(id) ? 'refunded' : 'paid' };
+    const refundedFee = this.refundedFees.get(id);
+    const letterFee = {
+      amountCents: BigInt(refundedFee ?? 0),
+      status: refundedFee === undefined ? 'paid' : 'refunded',
+    };
     return create(CheckoutSessionSchema, {
       checkoutSessionId: id,
       amountReceivedCents,

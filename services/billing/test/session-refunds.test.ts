@@ -56,10 +56,21 @@ describe('a prorated refund of a session', () => {
     const { subscriptionId: id, sessionId } = await sell(on, scope, {
       ...{ items: [{ unitAmountCents: 2_000, quantity: 1, feeCents: 3_000 }], receivedCents: 5_000 },
     });
-    on.peers.payments.refundedFees.add(sessionId);
+    on.peers.payments.refundedFees.set(sessionId, 3_000);
     on.peers.payments.refundedLines.set(sessionId, refunded);
     on.peers.refunded.set(sessionId, refunded[0] ?? 0);
     expect(await cancel(id, half)).toEqual([1_000]);
+  });
+
+  it('gives no time back twice where the shop refunded a plan beside its letter fee [D14.383]', async () => {
+    const { subscriptionId: id, sessionId } = await sell(on, scope, {
+      ...{ items: [{ unitAmountCents: 2_000, quantity: 1, feeCents: 3_000 }], receivedCents: 5_000, onceCents: 10_000 },
+    });
+    on.peers.payments.refundedFees.set(sessionId, 3_000);
+    // Of the fee 10.00 were noted at the plan and 20.00 at the device; the shop then refunded all of the plan's 20.00.
+    on.peers.payments.refundedLines.set(sessionId, [3_000, 2_000]);
+    on.peers.refunded.set(sessionId, 5_000);
+    expect(await cancel(id, half)).toEqual([400]);
   });
 
   it('gives back the unused time of the line that is not refunded, whatever fees the lines have [D14.330, D14.332]', async () => {

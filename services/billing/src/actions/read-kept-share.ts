@@ -114,7 +114,9 @@ async function shareOfSession({ checkout, callerFor }: Context, scope: Scope, se
       receivedCents: centsFromInt64(amountReceivedCents),
       leftCents: cents(Math.max(0, centsFromInt64(amountReceivedCents) - centsFromInt64(amountRefundedCents))),
       disputedCents: centsFromInt64(amountDisputedCents),
-      isLetterFeeRefunded: session.letterFee?.status === 'refunded',
+      // Beside another refund it is not known which of a line's refunds was the fee's.
+      isLetterFeeRefunded:
+        session.letterFee?.status === 'refunded' && amountRefundedCents <= session.letterFee.amountCents,
     },
   );
 }
