@@ -30,9 +30,10 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A documented override: its services, and the variable that its text has the operator set in `.env`. */
-function overrideIn(from: string, to: string) {
-  const block = documentedBlocks('deploying.md', from, to).find(([first]) => first === 'services:') ?? [];
+/** A documented override, the first that has a text: its services, and the variable that its text has the operator set in `.env`. */
+function overrideIn(from: string, to: string, has = '') {
+  const overrides = documentedBlocks('deploying.md', from, to).filter(([first]) => first === 'services:');
+  const block = overrides.find((lines) => lines.some((line) => line.includes(has))) ?? [];
   const { services } = parse(block.join('\n')) as { services: Record<string, ComposeService> };
   const [, variable = '', place = ''] =
     /set `(ELIGO_\w+)=(\/\S+)`/.exec(documentedText('deploying.md', from, to)) ?? [];
@@ -122,7 +123,7 @@ describe('the documented override for', () => {
   });
 
   it('secrets from a file empties the variable and mounts the file that takes its place', () => {
-    const { services } = overrideIn('## In containers', '## One component at a time');
+    const { services } = overrideIn('## In containers', '## One component at a time', '_FILE');
     const [name, service] = ofComponent(services);
     const [[emptied = '', empty], [named = '', path = '']] = Object.entries(service.environment ?? {}) as [
       [string, string],
