@@ -39,8 +39,6 @@ export interface Sender {
   handOver(scope: Scope, deliveries: readonly DeliveryInHand[]): void;
   /** Watches the lanes of these endpoints, which it may hold with deliveries that it does not know: the COMMIT that took them was not answered. */
   watchLanes(scope: Scope, webhookIds: readonly string[]): void;
-  /** Whether many deliveries of the account are in hand. */
-  holdsMany(scope: Scope): boolean;
   /** Says that these endpoints have something waiting that is due now. */
   wake(scope: Scope, webhookIds: readonly string[]): void;
 }

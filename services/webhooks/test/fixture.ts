@@ -112,7 +112,6 @@ export const asleep: Sender = {
   rooms: () => new Map(),
   handOver: () => undefined,
   watchLanes: () => undefined,
-  holdsMany: () => false,
   wake: () => undefined,
 };
 

@@ -12,13 +12,11 @@ import { endFanOuts } from '../store/fan-outs.ts';
 /**
  * Sends an event again, under the id that it always had, to every enabled endpoint that wants its type now: those that never got it, those
  * that were given up, and those that did get it, since who asks may have lost it since. For as long as events are kept (decisions 8). It goes
- * before what waits, and an endpoint that has been failing is tried at once. Throws `rate_limited` where many endpoints want it, or many deliveries of the account are in hand, and these
- * took their share of a process that is short of time.
+ * before what waits, and an endpoint that has been failing is tried at once. Throws `rate_limited` where many endpoints want it, and the account's
+ * deliveries took their share of a process that is short of time.
  */
 export async function retryEvent(context: Context, scope: Scope, eventId: string): Promise<StoredEvent> {
-  const { database, clock, share, sender } = context;
-  // Before anything is read: as often as its key admits.
-  if (share.isSpent(scope) && sender.holdsMany(scope)) throw new Failure('rate_limited', { retryAfterSeconds: 1 });
+  const { database, clock, share } = context;
   return withTx(database, scope, async (tx) => {
     const now = clock.now();
     const event = await findEvent(tx, scope, eventId);

@@ -199,12 +199,6 @@ export class Lanes {
     return modes.filter((testMode) => this.#isHeld({ ...first.scope, testMode }));
   }
 
-  /** Whether more of the account's deliveries are in hand than an ordinary one ever has. */
-  holdsMany({ accountId, testMode }: Scope): boolean {
-    const share = this.#shares.get(accountId);
-    return share !== undefined && heldIn(share, testMode) > fewHeld;
-  }
-
   /** Marks that a delivery of the lane is no longer in flight. */
   ended(lane: Lane): void {
     const share = this.#shareOf(lane.scope);

@@ -66,10 +66,6 @@ export class DeliveryWorker implements Sender {
     return this.#stopped ? new Map() : this.#lanes.rooms(scope, endpoints, most);
   }
 
-  holdsMany(scope: Scope): boolean {
-    return this.#lanes.holdsMany(scope);
-  }
-
   handOver(scope: Scope, deliveries: readonly DeliveryInHand[]): void {
     if (deliveries.length === 0) return;
     this.#lanes.handedOver(scope, deliveries);
