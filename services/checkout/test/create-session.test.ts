@@ -183,6 +183,26 @@ describe('references and times', () => {
     expect((await fixture.session(halved)).amountTotalCents).toBe(99_999_999);
   });
 
+  test('a subscription whose later periods no card can pay is a 422, whatever a coupon takes off first [D14.389]', async () => {
+    const loc = ['body', 'checkout_session', 'line_items'];
+    const sell = (unitAmount: number, duration: string, more: object = {}) =>
+      fixture.session({
+        ...{ mode: 'subscription', lines: [line({ unitAmount, recurring: true }), line({ unitAmount: 9_000 })] },
+        ...{ discounts: [couponData({ percentOffBasisPoints: 5_000, duration })], ...more },
+      });
+    for (const duration of ['once', 'repeating']) {
+      await expectViolation(sell(100_000_000, duration), loc, 'amount_too_large');
+      expect((await sell(99_999_999, duration)).amountTotalCents).toBe(50_004_499);
+    }
+    await expect(sell(99_999_999, 'once', { taxAmountCents: 4n })).rejects.toMatchObject({
+      violations: [{ msg: 'The total of a later period is 100000003 and must be at most 99999999' }],
+    });
+    expect((await sell(150_000_000, 'forever')).amountTotalCents).toBe(75_004_500);
+    // A session that sells once is paid once.
+    const once = { lines: [line({ unitAmount: 100_000_000 })], discounts: [couponData({ amountOffCents: 1n })] };
+    expect((await fixture.session({ ...once, fees: [] })).amountTotalCents).toBe(99_999_999);
+  });
+
   test('a subscription needs a recurring price, an amount lines [END-2, D14.15]', async () => {
     const loc = ['body', 'checkout_session'];
     await expectViolation(
@@ -334,7 +354,7 @@ async function newCustomer(testClockId: string | null = null): Promise<string> {
   return (await createCustomer(fixture.context, fixture.scope, { ...none, testClockId }, undefined)).customerId;
 }
 
-function couponData(data: { percentOffBasisPoints?: number; amountOffCents?: bigint }) {
+function couponData(data: { percentOffBasisPoints?: number; amountOffCents?: bigint; duration?: string }) {
   return { source: { case: 'couponData' as const, value: data } };
 }
 

@@ -1,12 +1,13 @@
 import { Failure, type Violation } from '@eligo/failures';
 import type { Scope, Tx } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
-import { cents, sumCents } from '@eligo/values';
+import { sumCents } from '@eligo/values';
 import type { Context } from '../context.ts';
+import { laterPeriodCents, nextPeriodCents, refuseTooLarge } from '../domain/charge-limit.ts';
+import type { StoredDiscount } from '../domain/discounts.ts';
 import { changeItems, invoiceOfChange, type PricedItems } from '../domain/item-change.ts';
 import { type AskedItem, matchItems } from '../domain/item-match.ts';
 import { nothingTakenBack } from '../domain/kept-share.ts';
-import { refuseTooLarge } from '../domain/opened-subscription.ts';
 import { duePending, isTooMuch } from '../domain/proration.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { insertProrations, pendingProrations } from '../store/prorations.ts';
@@ -86,12 +87,30 @@ export async function applyItems(
   const charges = pending.filter(({ kind }) => kind === 'charge');
   refuseTooLarge(sumCents([...changed.lines.map((line) => line.totalCents), ...charges.map((one) => one.leftCents)]));
   // What stays pending is charged with the next period.
-  if (!changed.invoicesNow) refuseTooLarge(cents(changed.wholeCents + duePending(pending)));
+  if (!changed.invoicesNow) refuseTooLarge(changed.nextCents + duePending(pending));
   await insertProrations(tx, scope, changed.prorations);
   const invoiced = changed.invoicesNow ? invoiceOfChange(changed, pending, at) : null;
   if (invoiced === null) return changed.subscription;
   await writeInvoice(context, tx, scope, invoiced.invoice, invoiced, at);
   return invoiced.subscription;
+}
+
+/**
+ * Refuses other discounts by which a period would come to more than any card can be charged: a later one, or the next one with what is pending. A subscription that came
+ * to too much before may get discounts that make it no larger.
+ */
+export async function refuseLargerPeriods(
+  tx: Tx,
+  scope: Scope,
+  before: Subscription,
+  after: Subscription,
+  field: string,
+): Promise<void> {
+  const laterOf = ({ items, discounts }: Subscription) => laterPeriodCents(items, discounts as readonly StoredDiscount[]);
+  if (laterOf(after) > laterOf(before)) refuseTooLarge(laterOf(after), field);
+  const nextCents = nextPeriodCents(after);
+  if (nextCents <= nextPeriodCents(before)) return;
+  refuseTooLarge(nextCents + duePending(await pendingProrations(tx, scope, after.id)), field);
 }
 
 const tooManyInvoices = {

@@ -28,6 +28,7 @@ import {
   releaseUnwritten,
   releasingOnRefusal,
   reserveDiscount,
+  unreservedDiscount,
 } from './redeem-discounts.ts';
 import { runDueNow } from './run-due-now.ts';
 import { sellPrices } from './sell-prices.ts';
@@ -200,11 +201,10 @@ async function termsOf(context: Context, call: Call, id: string, input: NewSubsc
     items: sold.prices.map((price, index) => ({ price, quantity: items[index]?.quantity ?? 1 })),
     discounts: [],
   };
+  const { discount: given } = sold;
+  const owner = { subscriptionId: id, customerId, at };
   // Refuses what cannot be sold before a redemption is counted.
-  openSubscription(id, terms);
-  if (sold.discount === undefined) return terms;
-  return {
-    ...terms,
-    discounts: [await reserveDiscount(context, call, { subscriptionId: id, customerId, at }, sold.discount)],
-  };
+  const discounts = given === undefined ? [] : [unreservedDiscount(call.scope, owner, given)];
+  openSubscription(id, { ...terms, discounts });
+  return given === undefined ? terms : { ...terms, discounts: [await reserveDiscount(context, call, owner, given)] };
 }

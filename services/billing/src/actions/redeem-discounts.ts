@@ -26,6 +26,29 @@ export function cartDiscountsOf({ couponId, promoCode }: GivenDiscount) {
   return promoCode === null ? [] : [{ source: { case: 'promoCode' as const, value: promoCode } }];
 }
 
+/** Whose discount it is, and when it is given. */
+interface DiscountOwner {
+  readonly subscriptionId: string;
+  readonly customerId: string;
+  readonly at: Date;
+}
+
+/** A discount as a subscription keeps it, before a redemption is counted. */
+export function unreservedDiscount(
+  { testMode }: Scope,
+  { subscriptionId, customerId }: DiscountOwner,
+  { coupon, promoCodeId }: ResolvedDiscount,
+): StoredDiscount {
+  if (coupon === undefined) throw new Error('The catalog resolved a discount without its coupon');
+  return toJson(DiscountSchema, {
+    $typeName: 'eligo.checkout.v1.Discount',
+    ...{ discountId: newId('discount'), customerId, subscriptionId, couponId: coupon.couponId, coupon },
+    ...(promoCodeId === undefined ? {} : { promoCodeId }),
+    testMode,
+    amountCents: 0n,
+  }) as StoredDiscount;
+}
+
 /**
  * Counts a redemption at the catalog, which refuses a coupon or code that is used up, and returns the discount as a subscription keeps it. A task noted
  * beforehand releases what stays counted for a discount that is never written.
@@ -33,33 +56,26 @@ export function cartDiscountsOf({ couponId, promoCode }: GivenDiscount) {
 export async function reserveDiscount(
   context: Context,
   call: Call,
-  of: { readonly subscriptionId: string; readonly customerId: string; readonly at: Date },
+  of: DiscountOwner,
   resolved: ResolvedDiscount,
 ): Promise<StoredDiscount> {
   const { scope } = call;
   const { subscriptionId, customerId, at } = of;
-  const discountId = newId('discount');
-  const { coupon, promoCodeId } = resolved;
-  if (coupon === undefined) throw new Error('The catalog resolved a discount without its coupon');
+  const discount = unreservedDiscount(scope, of, resolved);
+  const { discountId = '', couponId = '', promoCodeId } = discount;
   await withTx(context.database, scope, (tx) =>
     insertCatalogTask(tx, { scope, discountId, subscriptionId, kind: 'release_unless_written' }, givenUpMs),
   );
   const reservation = {
     sessionId: discountId,
-    couponIds: [coupon.couponId],
+    couponIds: [couponId],
     promoCodeIds: promoCodeId === undefined ? [] : [promoCodeId],
     customerId,
     atMs: BigInt(at.getTime()),
     bodyPath: ['body', 'subscription'],
   };
   await atGivenField(context.catalog.reserveRedemption(reservation, call), promoCodeId !== undefined);
-  return toJson(DiscountSchema, {
-    $typeName: 'eligo.checkout.v1.Discount',
-    ...{ discountId, customerId, subscriptionId, couponId: coupon.couponId, coupon },
-    ...(promoCodeId === undefined ? {} : { promoCodeId }),
-    testMode: scope.testMode,
-    amountCents: 0n,
-  }) as StoredDiscount;
+  return discount;
 }
 
 /**

@@ -13,7 +13,7 @@ import { findInvoice } from '../store/invoices.ts';
 import { findSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { askAwaited } from './ask-awaited.ts';
-import { applyItems, priceItems } from './change-items.ts';
+import { applyItems, priceItems, refuseLargerPeriods } from './change-items.ts';
 import { changeNotNow, changeUnderLock } from './change-subscription.ts';
 import { checkNamedCards } from './check-payer.ts';
 import { type GivenDiscount, keepDiscounts, releasingOnRefusal, reserveDiscount } from './redeem-discounts.ts';
@@ -61,15 +61,24 @@ export async function updateSubscription(
   changeSubscription(known, isNew ? { ...fields, discounts: [] } : unreplaced, at);
   const given = isNew ? await newDiscount(context, call, known, { discount, replaced, items }, at) : undefined;
   const change = given === undefined ? unreplaced : { ...fields, discounts: [given] };
-  return releasingOnRefusal(context, scope, id, given, () => applyUpdate(context, call, known, change, items, at));
+  const discountField = given === undefined ? 'clear' : couponId === null ? 'promo_code' : 'coupon';
+  return releasingOnRefusal(context, scope, id, given, () =>
+    applyUpdate(context, call, known, { change, items, discountField }, at),
+  );
+}
+
+interface AskedUpdate {
+  readonly change: SubscriptionChange;
+  readonly items: readonly AskedItem[] | undefined;
+  /** The field that asks for other discounts. */
+  readonly discountField: string;
 }
 
 async function applyUpdate(
   context: Context,
   call: Call,
   known: Subscription,
-  change: SubscriptionChange,
-  items: readonly AskedItem[] | undefined,
+  { change, items, discountField }: AskedUpdate,
   at: Date,
 ): Promise<Subscription> {
   const { scope } = call;
@@ -90,9 +99,15 @@ async function applyUpdate(
       }
       await refuseMoreTries(tx, scope, before);
     }
-    const after = priced === undefined ? changed : await applyItems(context, tx, scope, before, changed, priced, now);
-    if (change.discounts !== undefined) await keepDiscounts(tx, scope, after, true);
-    return after;
+    if (priced !== undefined) {
+      const after = await applyItems(context, tx, scope, before, changed, priced, now);
+      if (change.discounts !== undefined) await keepDiscounts(tx, scope, after, true);
+      return after;
+    }
+    if (change.discounts === undefined) return changed;
+    await refuseLargerPeriods(tx, scope, before, changed, discountField);
+    await keepDiscounts(tx, scope, changed, true);
+    return changed;
   };
   return changeUnderLock(context, call, known.id, decide, change.trialEnd === 'now');
 }

@@ -1,12 +1,13 @@
 import { Failure } from '@eligo/failures';
-import { type Cents, cents, centsFromInt64, periodAround, periodEnd, type Rhythm, sumCents } from '@eligo/values';
+import { type Cents, cents, centsFromInt64, periodAround, periodEnd, type Rhythm } from '@eligo/values';
+import { laterPeriodCents, nextPeriodCents, refuseTooLarge } from './charge-limit.ts';
 import { addedLine, movedBy, movedItem, sharedTotals } from './discount-share.ts';
 import { discountsAt, lastingDiscounts, type StoredDiscount } from './discounts.ts';
 import { type Eligibility, itemsInvoicedBy, periodLines } from './finalized-invoice.ts';
 import type { InvoiceLine } from './invoice.ts';
 import { type InvoicedSubscription, invoiceSubscription } from './invoiced-subscription.ts';
 import type { KeptShare } from './kept-share.ts';
-import { newItem, refuseTooLarge, type SoldPrice } from './opened-subscription.ts';
+import { newItem, type SoldPrice } from './opened-subscription.ts';
 import { minimumChargeCents } from './payment-shares.ts';
 import { chargeOf, duePending, type Proration } from './proration.ts';
 import type { Subscription, SubscriptionItem } from './subscription.ts';
@@ -41,8 +42,8 @@ export interface ChangedItems {
   readonly lines: readonly InvoiceLine[];
   /** Whether an invoice is made now. */
   readonly invoicesNow: boolean;
-  /** What the items cost in a whole period, less the discounts that last. */
-  readonly wholeCents: Cents;
+  /** What the next period comes to without what is pending. */
+  readonly nextCents: Cents;
 }
 
 /** What a change of items is worth, if nothing is said (Stripe's default). */
@@ -68,10 +69,10 @@ export function changeItems(
   const discounts = before.discounts as readonly StoredDiscount[];
   const lasting = lastingDiscounts(discountsAt(discounts, at));
   const whole = periodLines(items, lasting, eligibility);
-  const wholeCents = sumCents(whole.map(({ totalCents }) => totalCents));
-  refuseTooLarge(wholeCents);
+  refuseTooLarge(laterPeriodCents(items, discounts));
+  const nextCents = nextPeriodCents(subscription);
   if (before.status === 'trialing' || (behavior === 'none' && !beginsPeriod)) {
-    return { subscription, prorations: [], lines: [], invoicesNow: false, wholeCents };
+    return { subscription, prorations: [], lines: [], invoicesNow: false, nextCents };
   }
   const rest = { period: periodAround(before.anchor, before, at), at };
   const facts = { kept: priced.kept, decisions: priced.before, pending };
@@ -91,7 +92,7 @@ export function changeItems(
       currentPeriodStart: at,
       currentPeriodEnd: periodEnd(at, rhythm, at),
     };
-    return { subscription: begun, prorations: credits, lines, invoicesNow: true, wholeCents };
+    return { subscription: begun, prorations: credits, lines, invoicesNow: true, nextCents };
   }
   const totals = sharedTotals(before.items, lasting);
   const invoiced = itemsInvoicedBy(items, whole);
@@ -118,7 +119,7 @@ export function changeItems(
     prorations: [...credits, ...removed, ...charges],
     lines: [],
     invoicesNow: behavior === 'always_invoice',
-    wholeCents,
+    nextCents,
   };
 }
 

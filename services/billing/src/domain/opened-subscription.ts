@@ -1,6 +1,7 @@
 import { Failure } from '@eligo/failures';
-import { type Cents, cents, firstPeriod, type Interval, newId, sumCents } from '@eligo/values';
-import { begunDiscounts, lastingDiscounts, type StoredDiscount } from './discounts.ts';
+import { type Cents, cents, firstPeriod, type Interval, newId } from '@eligo/values';
+import { laterPeriodCents, refuseTooLarge } from './charge-limit.ts';
+import { begunDiscounts, type StoredDiscount } from './discounts.ts';
 import {
   type Eligibility,
   finalizedInvoice,
@@ -47,9 +48,6 @@ export interface SubscriptionTerms {
 /** How long a first payment may be outstanding (decisions 7). */
 const incompleteMs = 23 * 3_600_000;
 
-/** The processor's limit for one charge. */
-const maximumCents = 99_999_999;
-
 /**
  * A new subscription with its first invoice. It is `trialing` with a trial, whose invoice is 0; `active` if nothing is to be charged; otherwise
  * `incomplete` until a card pays. Throws a 422 for what cannot be sold together.
@@ -69,10 +67,8 @@ export function openSubscription(
   const lines = trialEnd === null ? wholePeriod : [];
   const period = { reason: 'subscription_create', periodStart: at, periodEnd, at } as const;
   const invoice = finalizedInvoice({ id, customerId: terms.customerId }, { lines, credits: [] }, period);
-  // Also of a trial: the card cannot pay it when the trial ends. A coupon for one invoice makes no later one smaller.
-  refuseTooLarge(sumCents(wholePeriod.map(({ totalCents }) => totalCents)));
-  const laterPeriods = periodLines(items, lastingDiscounts(terms.discounts), decisions);
-  refuseTooLarge(sumCents(laterPeriods.map(({ totalCents }) => totalCents)));
+  // Also of a trial, and whatever a coupon takes off first: the card cannot pay when the trial or the coupon ends.
+  refuseTooLarge(laterPeriodCents(items, terms.discounts));
   const status = trialEnd !== null ? 'trialing' : invoice.status === 'open' ? 'incomplete' : 'active';
   const subscription: Subscription = {
     id,
@@ -134,12 +130,6 @@ export function newItem(price: SoldPrice, quantity: number, at: Date): Subscript
     createdAt: at,
     updatedAt: at,
   };
-}
-
-/** Throws a 422 for more than any card can be charged at once. */
-export function refuseTooLarge(totalCents: Cents): void {
-  if (totalCents <= maximumCents) return;
-  throw Failure.invalid([...body, 'items'], 'amount_too_large', `The total must be at most ${maximumCents}`);
 }
 
 // The rhythm that prices share; a 422 names the first one that has none or another one.

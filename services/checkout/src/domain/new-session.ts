@@ -3,6 +3,7 @@ import { type Cents, cents, type Discounting, newId } from '@eligo/values';
 import type { Address } from './address.ts';
 import { needsLetter } from './eligibility.ts';
 import { firstPeriodOf } from './first-renewal.ts';
+import { laterPeriodCents } from './later-periods.ts';
 import type { ValidLetter } from './letter.ts';
 import { maximumChargeCents } from './payment-plan.ts';
 import type {
@@ -120,7 +121,11 @@ export function newSession(
   });
   const existingLetters = lettersRelied(cart, split, letters);
   const letterFee = letterFeeOf(split, existingLetters, letters);
-  refuseTooLarge(split.total.totalCents);
+  refuseTooLarge('The total', split.total.totalCents);
+  // Also of a trial, and whatever a coupon takes off first: no card could pay a renewal.
+  if (terms.mode === 'subscription') {
+    refuseTooLarge('The total of a later period', laterPeriodCents(cart.lines, cart.discounts, split));
+  }
   const eligibility = cart.lines.length === 0 ? undefined : eligibilityRecord(id, cart, split);
   const session: Session = {
     id,
@@ -265,9 +270,9 @@ function refuseNoSubscription(lines: readonly ResolvedLine[]): void {
 }
 
 // No card could pay it, and each attempt would look like a decline.
-function refuseTooLarge(totalCents: Cents): void {
+function refuseTooLarge(what: string, totalCents: number): void {
   if (totalCents <= maximumChargeCents) return;
-  const msg = `The total is ${totalCents} and must be at most ${maximumChargeCents}`;
+  const msg = `${what} is ${totalCents} and must be at most ${maximumChargeCents}`;
   throw Failure.invalid([...body, 'line_items'], 'amount_too_large', msg);
 }
 
