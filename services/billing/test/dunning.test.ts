@@ -1,5 +1,6 @@
 import type { Scope } from '@eligo/postgres';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { payInvoice } from '../src/actions/pay-invoice.ts';
 import { sharePace } from '../src/actions/share-pace.ts';
 import { updateSubscription } from '../src/actions/update-subscription.ts';
 import { createChargePace } from '../src/charge-pace.ts';
@@ -287,6 +288,11 @@ describe('a renewal whose card is declined', () => {
     expect([subscription.status, invoice.failureCode]).toEqual(['past_due', 'amount_too_large']);
     expect(on.peers.takenOf(invoice.id)).toBe(0);
     expect(on.peers.asked).toBe(asked + 1);
+    // Another card has the same limit, so the partner is not told to use one.
+    await expect(payInvoice(on.context, callOf(scope), invoice.id, undefined)).rejects.toMatchObject({
+      ...{ code: 'invoice_not_payable', status: 409 },
+      detail: expect.stringContaining('above what a card can be charged. Void it'),
+    });
   });
 
   it('charges no backup card for what the health card refused', async () => {

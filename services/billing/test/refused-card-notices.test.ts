@@ -88,6 +88,25 @@ describe('the mail about a card that is not charged again', () => {
     }
   });
 
+  it('of an amount that no card can be charged asks to talk to the shop, and names no other card [D14.389]', async () => {
+    await changeNotices(on.database, scope, { merchantName: 'Care' });
+    await useUtc(on, scope);
+    on.at(start);
+    const { customerId } = await sell(on, scope, { items: [{ unitAmountCents: 60_000_000 }] });
+    on.peers.emails.set(customerId, 'ann@example.com');
+    await charge('01');
+    await mail();
+    const { text } = on.readMail();
+    for (const part of [
+      'No card can be charged for the payment of $1,200,000.00 for your subscription at Care',
+      'If the shop does not change it by May 8, 2026, your subscription ends.',
+      'Another card does not help. Ask the shop to change the payment.',
+    ]) {
+      expect(text).toContain(part);
+    }
+    expect(text).not.toMatch(/declined|with another card/);
+  });
+
   it('says that a card is not charged again where an account with a name turned off the mails that ask to confirm [D14.191, D14.327]', async () => {
     scope = { ...someScope(), testMode: false };
     await changeNotices(on.database, scope, { merchantName: 'Care', mailsAuthentications: false });

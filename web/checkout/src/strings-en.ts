@@ -127,6 +127,8 @@ export const english = {
     incorrect_address: 'The billing address does not belong to the card. Check it and try again, or use another card.',
     card_not_supported: 'The card does not support this kind of payment. Use another card, or ask your bank.',
     card_limit: 'The card has reached a limit of its bank. Use another card, or ask your bank.',
+    amount_too_large:
+      'This payment is above what a card can be charged, so another card does not help. Ask the shop to change it.',
     test_card: 'This is a test card. Use a real card.',
     real_card: 'This is a real card, and only test cards work here.',
     lost_card: 'The bank declined the card. Use another card, or ask your bank.',

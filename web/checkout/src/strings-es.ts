@@ -142,6 +142,8 @@ export const spanish: Strings = {
       'La dirección de facturación no corresponde a la tarjeta. Revísala e inténtalo de nuevo, o usa otra tarjeta.',
     card_not_supported: 'La tarjeta no admite este tipo de pago. Usa otra tarjeta o pregunta a tu banco.',
     card_limit: 'La tarjeta alcanzó un límite de su banco. Usa otra tarjeta o pregunta a tu banco.',
+    amount_too_large:
+      'Este pago supera lo que se puede cobrar a una tarjeta, así que otra tarjeta no ayuda. Pide a la tienda que lo cambie.',
     test_card: 'Esta es una tarjeta de prueba. Usa una tarjeta real.',
     real_card: 'Esta es una tarjeta real, y aquí solo funcionan tarjetas de prueba.',
     lost_card: 'El banco rechazó la tarjeta. Usa otra tarjeta o pregunta a tu banco.',

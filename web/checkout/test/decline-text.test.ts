@@ -22,6 +22,12 @@ describe.each(Object.entries(strings))('the text of a decline, in %s [D14.374]',
     expect(declineText(failed, [code, 'card_declined', 'generic'])).toBe(failed.generic);
   });
 
+  it('of an amount above what a card can be charged sends to the shop, and to no other card [D14.389]', () => {
+    const text = declineText(failed, [null, 'amount_too_large', 'generic']);
+    expect(text).toMatch(/shop|tienda/);
+    expect(text).not.toMatch(/Use another card|Usa otra tarjeta/);
+  });
+
   it('is by the issuer’s code first, then by the error’s', () => {
     expect(declineText(failed, ['insufficient_funds', 'expired_card'])).toBe(failed.insufficient_funds);
     expect(declineText(failed, ['generic_decline', 'incorrect_cvc'])).toBe(failed.incorrect_cvc);

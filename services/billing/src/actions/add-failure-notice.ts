@@ -23,9 +23,10 @@ export async function addFailureNotice(
   // An invoice of an earlier release has no page that the mail could name.
   if (firstFailedAt === null || pageUrl === null) return;
   const failureDay = Math.max(0, Math.floor((at.getTime() - firstFailedAt.getTime()) / 86_400_000));
-  const asksToConfirm = failureReason(invoice) === 'authentication';
+  const reason = failureReason(invoice);
+  const asksToConfirm = reason === 'authentication';
   // An amount that no card can be charged is the shop's to mend, not the customer's.
-  const canCustomerFix = invoice.failureCode !== 'amount_too_large';
+  const canCustomerFix = reason !== 'too_large';
   const mail = {
     ...{ id: newId('notice_mail'), invoiceId, attempt, failureDay, at, asksToConfirm },
     refusedForGood: refusedForGood && canCustomerFix,

@@ -149,6 +149,9 @@ function isPayableIn({ status }: Subscription, invoice: Invoice): boolean {
   return invoice.status === 'open' || status === 'canceled';
 }
 
+const tooLarge =
+  'This invoice is above what a card can be charged. Void it, and change the items or the coupon of its subscription.';
+
 function refusalOf({ status, failureCode, declineCode }: Invoice): Failure {
   if (status !== 'open' && status !== 'uncollectible') return new Failure('invoice_not_payable');
   if (failureCode === 'payment_method_required' || failureCode === 'backup_payment_method_required') {
@@ -156,6 +159,8 @@ function refusalOf({ status, failureCode, declineCode }: Invoice): Failure {
     return Failure.invalid(loc, failureCode, `${failureCode}: Give the subscription a card that can pay what remains.`);
   }
   if (failureCode === 'health_cards_not_enabled') return new Failure(failureCode);
+  // The remedy of a decline, another card, does not help.
+  if (failureCode === 'amount_too_large') return new Failure('invoice_not_payable', { detail: tooLarge });
   const code = failureCode === 'authentication_required' ? failureCode : 'card_declined';
   const reason = declineCode ?? (failureCode !== null && !isFailureCode(failureCode) ? failureCode : undefined);
   return new Failure(code, { declineCode: reason });

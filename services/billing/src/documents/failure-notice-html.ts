@@ -1,4 +1,5 @@
 import { dateInWords, dollars } from '@eligo/values';
+import { maximumChargeCents } from '../domain/charge-limit.ts';
 import type { FailureNotice, FailureReason } from '../domain/failure-notice.ts';
 import { mailHtml, mailSubject } from './mail-html.ts';
 
@@ -28,6 +29,7 @@ const why: Readonly<Record<FailureReason, (payment: string) => string>> = {
   expired_card: (payment) => `Your card has expired. It could not be charged for ${payment}.`,
   no_card: (payment) => `There is no card to charge for ${payment}.`,
   no_second_card: (payment) => `Your HSA/FSA card cannot pay all of ${payment}, and there is no other card to charge.`,
+  too_large: (payment) => `No card can be charged for ${payment}, because a card is charged at most ${dollars(maximumChargeCents)} at once.`,
   declined: (payment) => `Your bank declined ${payment}.`,
 };
 
@@ -36,12 +38,16 @@ const toDo: Readonly<Record<FailureReason, string>> = {
   expired_card: 'To pay now with another card, open this page:',
   no_card: 'To pay now with a card, open this page:',
   no_second_card: 'To pay now, open this page:',
+  too_large: 'Another card does not help. Ask the shop to change the payment. This page shows what is due:',
   declined: 'To pay now, or with another card, open this page:',
 };
 
-function whatNext({ next, timeZone }: FailureNotice): string {
+function whatNext({ next, reason, timeZone }: FailureNotice): string {
   if (next.kind === 'none') return 'No further charge is scheduled. The payment stays due.';
   const date = dateInWords(next.at, timeZone);
+  if (reason === 'too_large' && next.kind === 'deadline') {
+    return `The payment will not be tried again automatically. If the shop does not change it by ${date}, ${ends[next.endsWith]}`;
+  }
   if (next.kind === 'deadline') {
     return `The card will not be charged again automatically. If nothing is paid by ${date}, ${ends[next.endsWith]}`;
   }

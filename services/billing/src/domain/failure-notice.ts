@@ -17,7 +17,13 @@ export interface FailureNotice {
 }
 
 /** Why a payment failed, as far as the customer can do something about it. */
-export type FailureReason = 'authentication' | 'expired_card' | 'no_card' | 'no_second_card' | 'declined';
+export type FailureReason =
+  | 'authentication'
+  | 'expired_card'
+  | 'no_card'
+  | 'no_second_card'
+  | 'too_large'
+  | 'declined';
 
 /**
  * What happens next. `retry`: the card is charged again at `at`. `deadline`: it is not, and until `at` the customer can pay. `none`: no time is set.
@@ -43,6 +49,7 @@ const reasons: ReadonlyMap<string, FailureReason> = new Map([
   ['payment_method_not_found', 'no_card'],
   ['payment_method_required', 'no_card'],
   ['backup_payment_method_required', 'no_second_card'],
+  ['amount_too_large', 'too_large'],
 ]);
 
 /** What happens after the last failure of an open invoice, by the account's schedule. */
