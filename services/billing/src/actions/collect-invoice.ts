@@ -187,8 +187,8 @@ async function refusalOf(
   return (await wasUpdatedSince(tx, scope, last)) ? undefined : last;
 }
 
-// What the customer typed on the page pays alone; a card that the partner named stands in place of the default one.
-function payerOf(subscription: Subscription, invoice: Invoice | undefined): Payer {
+/** What the customer typed on the page pays alone; a card that the partner named stands in place of the default one. */
+export function payerOf(subscription: Subscription, invoice: Invoice | undefined): Payer {
   const { customerId, defaultPaymentMethodId, backupPaymentMethodId } = subscription;
   return {
     customerId,

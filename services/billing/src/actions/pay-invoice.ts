@@ -6,20 +6,22 @@ import type { Invoice } from '../domain/invoice.ts';
 import { minimumChargeCents } from '../domain/payment-shares.ts';
 import { refuseMorePageTries, refuseMorePartnerTries } from '../domain/payment-tries.ts';
 import type { Subscription } from '../domain/subscription.ts';
-import { findPendingCharge, loadInvoiceCharges } from '../store/invoice-charges.ts';
+import { findPendingCharge, loadInvoiceCharges, noteNewCard } from '../store/invoice-charges.ts';
 import { findInvoice, lockInvoice, saveInvoice } from '../store/invoices.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
-import { askAwaited } from './ask-awaited.ts';
+import { askAwaited, isAwaited } from './ask-awaited.ts';
 import { changeNotNow } from './change-subscription.ts';
 import { checkNamedCards } from './check-payer.ts';
+import { findUselessCard } from './find-useless-card.ts';
 import { holdUntil } from './hold-until.ts';
 import { runDueNow } from './run-due-now.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
 
 /**
  * Charges an invoice now: on the card that is named, or else on the subscription's. An open one, or one that was given up when its subscription ended. A payment
- * that has begun goes on. Throws a decline, `invoice_payment_tries_exceeded` after too many tries, and `lock_timeout` while the outcome of a charge is unknown.
+ * that has begun goes on, and the named card is charged if that fails. Throws a decline, `invoice_payment_tries_exceeded` after too many tries, and `lock_timeout`
+ * while the outcome of a charge is unknown.
  */
 export async function payInvoice(
   context: Context,
@@ -42,6 +44,10 @@ export async function payInvoice(
   ]);
   const known = await findSubscription(context.database, scope, subscriptionId);
   if (known?.latestInvoiceId === id) {
+    if (paymentMethodId !== undefined && (await isAwaited(context, scope, known))) {
+      const failureCode = await findUselessCard(context, scope, known, invoice, paymentMethodId);
+      if (failureCode !== undefined) throw refusalOf({ ...invoice, failureCode, declineCode: null });
+    }
     const asked = await askAwaited(context, scope, known, paymentMethodId !== undefined);
     if (asked === 'waits' && paymentMethodId === undefined) {
       throw new Failure('authentication_required', {
@@ -52,16 +58,47 @@ export async function payInvoice(
     const settled = asked === 'over' ? await findInvoice(context.database, scope, id) : undefined;
     if (settled?.status === 'paid') return settled;
   }
-  const cards = { standard: paymentMethodId, backup: undefined, onPage: false };
-  await withTx(context.database, scope, (tx) => makeDue(context, tx, scope, { id, subscriptionId }, cards));
-  await context.failpoint('invoice.due');
-  await runDueNow(context, scope, subscriptionId);
-  const after = await findInvoice(context.database, scope, id);
-  if (after?.status === 'paid') return after;
-  if (after === undefined || (await isStillDue(context, scope, after, subscriptionId))) throw changeNotNow();
+  const of = { id, subscriptionId };
+  const first = await tryNow(context, scope, of, paymentMethodId);
+  if (!isUnasked(first, paymentMethodId)) return paidOrRefused(first.invoice, invoice);
+  // A charge of another card was under way, and has failed.
+  const second = await tryNow(context, scope, of, paymentMethodId);
+  if (isUnasked(second, paymentMethodId)) throw changeNotNow();
+  return paidOrRefused(second.invoice, first.invoice);
+}
+
+function isUnasked({ invoice, charging }: Tried, named: string | undefined): boolean {
+  return invoice.status !== 'paid' && named !== undefined && charging !== undefined && charging !== named;
+}
+
+function paidOrRefused(after: Invoice, before: Invoice): Invoice {
+  if (after.status === 'paid') return after;
   // The subscription ended before a card was asked.
-  if (after.attempts === invoice.attempts) throw new Failure('invoice_not_payable');
-  throw refusalOf(after);
+  throw after.attempts === before.attempts ? new Failure('invoice_not_payable') : refusalOf(after);
+}
+
+/** An invoice after a try, with the card of a charge that was under way before it. */
+interface Tried {
+  readonly invoice: Invoice;
+  readonly charging: string | undefined;
+}
+
+// Throws `lock_timeout` while the outcome is unknown.
+async function tryNow(
+  context: Context,
+  scope: Scope,
+  of: { readonly id: string; readonly subscriptionId: string },
+  standard: string | undefined,
+): Promise<Tried> {
+  const cards = { standard, backup: undefined, onPage: false };
+  const charging = await withTx(context.database, scope, (tx) => makeDue(context, tx, scope, of, cards));
+  await context.failpoint('invoice.due');
+  await runDueNow(context, scope, of.subscriptionId);
+  const invoice = await findInvoice(context.database, scope, of.id);
+  if (invoice === undefined) throw changeNotNow();
+  const isUnknown = invoice.status !== 'paid' && (await isStillDue(context, scope, invoice, of.subscriptionId));
+  if (isUnknown) throw changeNotNow();
+  return { invoice, charging };
 }
 
 // Its outcome is unknown, or no card could be asked: the job goes on with it.
@@ -100,26 +137,33 @@ export interface CardsToPayWith {
   readonly onPage: boolean;
 }
 
-/** Makes an invoice due now and holds its subscription for this process. While a charge is under way it only holds it. */
+/**
+ * Makes an invoice due now and holds its subscription for this process. While a charge is under way it notes that another card is named, and returns the card that
+ * is charged.
+ */
 export async function makeDue(
   context: Context,
   tx: Tx,
   scope: Scope,
   of: { readonly id: string; readonly subscriptionId: string },
   cards: CardsToPayWith,
-): Promise<void> {
+): Promise<string | undefined> {
   const subscription = await lockSubscription(tx, scope, of.subscriptionId);
   const invoice = await lockInvoice(tx, scope, of.id);
   if (subscription === undefined || invoice === undefined) throw new Error(`Invoice ${of.id} has no subscription`);
   const charges = await loadInvoiceCharges(tx, scope, invoice.id);
-  const isCharging = charges.some(({ status }) => status === 'pending');
+  const pending = charges.find(({ status }) => status === 'pending');
   const at = await timeOnClock(tx, scope, context.clock, subscription.testClockId);
-  refuseUnpayable(invoice, isCharging || (subscription.paymentAt !== null && subscription.paymentAt <= at));
+  refuseUnpayable(invoice, pending !== undefined || (subscription.paymentAt !== null && subscription.paymentAt <= at));
   if (subscription.latestInvoiceId !== invoice.id || !isPayableIn(subscription, invoice)) {
     throw new Failure('invoice_not_payable');
   }
-  // It is asked again what became of a charge that is under way, before there is another one.
-  if (isCharging) return;
+  // It is asked again what became of a charge that is under way, before there is another one. The subscription does not end with it where another card is named.
+  if (pending !== undefined) {
+    const isAnother = !cards.onPage && cards.standard !== undefined && cards.standard !== pending.paymentMethodId;
+    if (isAnother) await noteNewCard(tx, scope, pending.id);
+    return pending.paymentMethodId;
+  }
   if (cards.onPage) refuseMorePageTries(invoice, charges);
   else refuseMorePartnerTries(invoice, charges);
   await saveInvoice(tx, scope, invoice, {
@@ -138,6 +182,7 @@ export async function makeDue(
     heldUntil: holdUntil(context),
   });
   wakeWhenDue(tx, saved, at);
+  return undefined;
 }
 
 // Another card may wait to be tried before, whose try has not begun.

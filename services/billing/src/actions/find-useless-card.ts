@@ -1,0 +1,29 @@
+import type { Scope } from '@eligo/postgres';
+import type { Context } from '../context.ts';
+import type { Invoice } from '../domain/invoice.ts';
+import { nextCharge } from '../domain/payment-shares.ts';
+import type { Subscription } from '../domain/subscription.ts';
+import { loadInvoiceCharges } from '../store/invoice-charges.ts';
+import { payerOf } from './collect-invoice.ts';
+import { cardsOf } from './payer.ts';
+
+/**
+ * The code of why no charge of an invoice would begin with a named card, or undefined if one would. A payment that waits for its customer is given up for a card that is
+ * charged, and for no other one.
+ */
+export async function findUselessCard(
+  context: Context,
+  scope: Scope,
+  subscription: Subscription,
+  known: Invoice,
+  payWithPaymentMethodId: string,
+): Promise<string | undefined> {
+  const invoice = { ...known, payWithPaymentMethodId };
+  const [charges, cards] = await Promise.all([
+    loadInvoiceCharges(context.database, scope, invoice.id),
+    cardsOf(context, scope, payerOf(subscription, invoice)),
+  ]);
+  if (cards === undefined) return 'payment_method_required';
+  const next = nextCharge(invoice, charges, cards);
+  return next.kind === 'charge' ? undefined : next.failureCode;
+}
