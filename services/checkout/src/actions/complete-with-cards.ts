@@ -16,6 +16,7 @@ import { createTestPaymentMethod } from './create-test-payment-method.ts';
 import { cardKeeper, keepCard } from './keep-card.ts';
 import { payOnPage } from './pay-on-page.ts';
 import { requireCustomer } from './require-customer.ts';
+import { requireOwnCards } from './require-own-cards.ts';
 import { type PageTerms, requireWhatIsAsked } from './require-what-is-asked.ts';
 import type { CardsOfShopper } from './shopper-cards.ts';
 import { submitLetterAnswers } from './submit-letter-answers.ts';
@@ -54,6 +55,7 @@ export async function completeOnPage(
 }
 
 async function payWithCards(context: Context, scope: Scope, cards: CardsOfShopper): Promise<Session> {
+  if (!cards.onPage) await requireOwnCards(context, scope, cards);
   const given = cards.onPage ? await adoptCards(context, scope, cards) : cards;
   const {
     sessionId,
