@@ -1,4 +1,5 @@
 import { describe, it, vi } from 'vitest';
+import { cancellationCrashes, runCancellationCrash, shortCancellationCrashes } from '../src/crashes/run-cancellation-crash.ts';
 import { captureCrashes, captureKinds, shortCaptureCrashes } from '../src/crashes/capture-crashes.ts';
 import { confirmCrashes, shortConfirmCrashes } from '../src/crashes/confirm-crashes.ts';
 import { goneHoldCrashes } from '../src/crashes/hold-crashes.ts';
@@ -138,6 +139,14 @@ describe.concurrent('all-in-one, when the process is killed or answers are lost'
     it(
       `a refund converges: ${crash.name} (${crash.failpoint}), ${retry}`,
       () => onRunningShop((running) => runRefundCrash(running, crash, retry)),
+      180_000,
+    );
+  }
+
+  for (const crash of isLongRun ? cancellationCrashes : shortCancellationCrashes) {
+    it(
+      `a cancellation with a full refund of what was paid ${crash.paid} converges: ${crash.name} (${crash.failpoint}, pass ${crash.skip + 1}) [D14.4, D14.330]`,
+      () => onRunningShop((running) => runCancellationCrash(running, crash)),
       180_000,
     );
   }

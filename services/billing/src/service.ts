@@ -33,6 +33,8 @@ declareFailpoints([
   'set_up_outcome.answered',
   'set_up_outcome.before_record_commit',
   'set_up_outcome.recorded',
+  'cancellation.before_commit',
+  'cancellation.committed',
   'invoice.due',
   'renewal.resolved',
   'renewal.invoiced',

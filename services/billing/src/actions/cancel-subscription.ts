@@ -37,7 +37,7 @@ export async function cancelSubscription(
     if (known?.status === 'active') throw changeNotNow();
   }
   const asked = await readRefundable(context, scope, known, cancellation);
-  return withTx(context.database, scope, async (tx) => {
+  const canceled = await withTx(context.database, scope, async (tx) => {
     const before = await lockSubscription(tx, scope, id);
     if (before === undefined) throw new Failure('subscription_not_found');
     const { at, isPassing } = await timeOfChange(context, tx, scope, before);
@@ -59,8 +59,11 @@ export async function cancelSubscription(
     const saved = await endSubscription(tx, scope, before, { cancelAtPeriodEnd: subscription.cancelAtPeriodEnd }, at);
     const amounts = partsOfRefund(refundCents, cancellation.refund, payments, at);
     await requestRefund(tx, scope, saved, { payments, amounts, isProrated: cancellation.refund === 'prorated' }, at);
+    await context.failpoint('cancellation.before_commit');
     return saved;
   });
+  await context.failpoint('cancellation.committed');
+  return canceled;
 }
 
 const nothingRefundable = { payments: [], kept: nothingTakenBack, pending: [] };
