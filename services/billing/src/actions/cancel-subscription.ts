@@ -44,9 +44,9 @@ export async function cancelSubscription(
     if (isPassing) throw changeNotNow();
     // What was asked is of another payment or another period.
     if (asked.subscription !== undefined && asked.subscription.version !== before.version) throw changeNotNow();
-    const { payments, kept, items = before.items } = asked;
+    const { payments, kept, lapsing, items = before.items } = asked;
     const pending = cancellation.refund === 'prorated' ? await pendingProrations(tx, scope, id) : [];
-    const refundable = { payments, items, kept, pending };
+    const refundable = { payments, items, kept, pending, lapsing };
     const { subscription, refundCents } = decideCancellation(before, cancellation, refundable, at);
     if (subscription.status !== 'canceled') {
       const saved = await saveSubscription(tx, scope, before, subscription);
@@ -57,8 +57,9 @@ export async function cancelSubscription(
     // As for a session (decisions 14.16): the charge may take money for it.
     await refuseWhileCharging(tx, scope, before);
     const saved = await endSubscription(tx, scope, before, { cancelAtPeriodEnd: subscription.cancelAtPeriodEnd }, at);
-    const amounts = partsOfRefund(refundCents, cancellation.refund, payments, at);
-    await requestRefund(tx, scope, saved, { payments, amounts, isProrated: cancellation.refund === 'prorated' }, at);
+    const { refund } = cancellation;
+    const amounts = partsOfRefund(before, { refundCents, refund }, refundable, at);
+    await requestRefund(tx, scope, saved, { payments, amounts, isProrated: refund === 'prorated' }, at);
     await context.failpoint('cancellation.before_commit');
     return saved;
   });
@@ -66,7 +67,7 @@ export async function cancelSubscription(
   return canceled;
 }
 
-const nothingRefundable = { payments: [], kept: nothingTakenBack, pending: [] };
+const nothingRefundable = { payments: [], kept: nothingTakenBack, pending: [], lapsing: [] };
 
 interface RefundOfPayments {
   readonly payments: readonly Payment[];

@@ -8,6 +8,7 @@ import { itemsLess } from '../domain/finalized-invoice.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import { type KeptShare, nothingTakenBack } from '../domain/kept-share.ts';
 import { timesOfCharge } from '../domain/paid-time.ts';
+import { type LapsingCredit, paidWholeOf } from '../domain/proration.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { loadInvoiceLines } from '../store/invoice-lines.ts';
 import { loadProratedParts } from '../store/invoice-statements.ts';
@@ -19,6 +20,7 @@ import {
   type PaidInvoice,
   type PaymentOfInvoice,
 } from '../store/paid-invoices.ts';
+import { loadInvoiceCredits } from '../store/prorations.ts';
 import { keptOfPeriod, readOtherShares } from './read-kept-share.ts';
 import { readTakenBack, type TakenBack } from './read-taken-back.ts';
 
@@ -34,6 +36,8 @@ interface ReadRefundable {
   readonly payments: readonly Payment[];
   readonly items: Subscription['items'] | undefined;
   readonly kept: KeptShare;
+  /** The credits of an open invoice, which lapse with it. */
+  readonly lapsing: readonly LapsingCredit[];
   /** The subscription of which this was asked; undefined if nothing was. */
   readonly subscription: Subscription | undefined;
 }
@@ -45,7 +49,7 @@ export async function readRefundable(
   subscription: Subscription | undefined,
   { atPeriodEnd, refund }: Cancellation,
 ): Promise<ReadRefundable> {
-  const nothing = { payments: [], items: undefined, kept: nothingTakenBack, subscription: undefined };
+  const nothing = { payments: [], items: undefined, kept: nothingTakenBack, lapsing: [], subscription: undefined };
   if (atPeriodEnd || refund === 'none' || subscription === undefined) return nothing;
   const { database } = context;
   const period = await invoicesOfPeriod(database, scope, subscription);
@@ -69,31 +73,32 @@ export async function readRefundable(
   // All of one payment gives back what remains of it. Where there are more, it matters what is left of each.
   const isOne = parts.length < 2;
   const isProrated = refund === 'prorated';
-  const [takenBack, others, items] = await Promise.all([
+  const [takenBack, others, { items, lapsing }] = await Promise.all([
     refund === 'full' && isOne ? (new Map() as TakenBack) : readTakenBack(context, scope, idsOf(parts)),
     isProrated ? readOtherShares(context, scope, period) : undefined,
-    isProrated ? itemsWithoutOwed(context, scope, subscription.items, latest) : subscription.items,
+    isProrated ? withoutOwed(context, scope, subscription, latest) : { items: subscription.items, lapsing: [] },
   ]);
   const leftOf = ({ amountCents, subject }: PaidPart) =>
     cents(Math.max(amountCents - (takenBack.get(subject.value ?? '') ?? 0), 0));
   if (others === undefined) {
-    const payments = parts.map((part) => ({ ...part, leftCents: leftOf(part), times: [] }));
-    return { payments, items, kept: nothingTakenBack, subscription };
+    const payments = parts.map((part) => ({ ...part, leftCents: leftOf(part), times: [], lines: 'all' as const }));
+    return { payments, items, kept: nothingTakenBack, lapsing, subscription };
   }
   const kept = keptOfPeriod(period, { intents, takenBack }, others);
-  const payments = parts.map((part) => {
+  const payments = parts.map((part): Payment => {
     const { periodStart: start, periodEnd: end, invoiceId, leg } = part;
     if (leg === null) {
       // Neither fees nor what it sold once.
       const leftCents = cents(Math.min(leftOf(part), kept.ofSessionsCents));
-      return { ...part, leftCents, times: [{ cents: kept.ofSessionsCents, start, end }] };
+      return { ...part, leftCents, times: [{ cents: kept.ofSessionsCents, start, end }], lines: 'all' };
     }
     const leftCents = leftOf(part);
     const isBesideHealth = intents.some((one) => one.invoiceId === invoiceId && one.leg === 'health');
     const carried = others.carried.filter((one) => one.invoiceId === invoiceId);
-    return { ...part, leftCents, times: timesOfCharge({ ...part, leg, leftCents, isBesideHealth }, carried) };
+    const times = timesOfCharge({ ...part, leg, leftCents, isBesideHealth }, carried);
+    return { ...part, leftCents, times, lines: leg === 'health' ? 'eligible' : isBesideHealth ? 'other' : 'all' };
   });
-  return { payments, items, kept, subscription };
+  return { payments, items, kept, lapsing, subscription };
 }
 
 // The invoices of the period that were paid, newest first. The latest one may be void or open: what was paid before it was paid all the same.
@@ -103,7 +108,7 @@ function paidOf(period: InvoicesOfPeriod, latest: Invoice | undefined): PaidInvo
   return all.filter(({ amountPaidCents }) => amountPaidCents > 0);
 }
 
-interface PaidPart extends Omit<Payment, 'leftCents' | 'times'> {
+interface PaidPart extends Omit<Payment, 'leftCents' | 'times' | 'lines'> {
   readonly amountCents: Cents;
   /** Null for what was paid with a session. */
   readonly leg: PaymentOfInvoice['leg'] | null;
@@ -130,15 +135,24 @@ function idsOf(parts: readonly PaidPart[]) {
   return { sessionIds: of('sessionId'), intentIds: of('paymentIntentId') };
 }
 
-// The customer no longer owes what an open invoice added to the items, once the subscription is canceled.
-async function itemsWithoutOwed(
+// The customer no longer owes what an open invoice added to the items, once the subscription is canceled, and its credits of the period pay nothing.
+async function withoutOwed(
   { database }: Context,
   scope: Scope,
-  items: Subscription['items'],
+  { items, currentPeriodStart: start, currentPeriodEnd: end }: Subscription,
   latest: Invoice | undefined,
-): Promise<Subscription['items']> {
-  if (latest?.status !== 'open') return items;
-  const lines = await loadInvoiceLines(database, scope, latest.id);
-  const ids = lines.flatMap(({ prorationId }) => prorationId ?? []);
-  return itemsLess(items, lines, await loadProratedParts(database, scope, ids));
+): Promise<Pick<ReadRefundable, 'lapsing'> & Pick<Subscription, 'items'>> {
+  if (latest?.status !== 'open') return { items, lapsing: [] };
+  const [lines, credits] = await Promise.all([
+    loadInvoiceLines(database, scope, latest.id),
+    loadInvoiceCredits(database, scope, latest.id),
+  ]);
+  const ids = [...lines, ...credits].flatMap(({ prorationId }) => prorationId ?? []);
+  const parts = await loadProratedParts(database, scope, ids);
+  const lapsing = credits.flatMap(({ prorationId, eligible }) => {
+    const part = parts.get(prorationId);
+    const isOfPeriod = part !== undefined && part.periodStart >= start && part.periodEnd.getTime() === end.getTime();
+    return isOfPeriod ? [{ eligible, wholeCents: paidWholeOf(part) }] : [];
+  });
+  return { items: itemsLess(items, lines, parts), lapsing };
 }

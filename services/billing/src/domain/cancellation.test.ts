@@ -52,13 +52,15 @@ const { subscription, invoice } = newSubscription(sold);
 /** The payment of an invoice of which this was taken back. */
 const left = ({ amountPaidCents, periodStart, periodEnd }: Invoice, takenBackCents = 0): LeftOfPayment => {
   const leftCents = cents(Math.max(0, amountPaidCents - takenBackCents));
-  return { periodStart, periodEnd, leftCents, times: [{ cents: leftCents, start: periodStart, end: periodEnd }] };
+  const times = [{ cents: leftCents, start: periodStart, end: periodEnd }];
+  return { periodStart, periodEnd, leftCents, times, lines: 'all' };
 };
 const untouched: Refundable = {
   payments: [left(invoice)],
   items: subscription.items,
   kept: nothingTakenBack,
   pending: [],
+  lapsing: [],
 };
 const cancel = (parts: Partial<Cancellation>, at = start, refundable: Partial<Refundable> = {}) =>
   decideCancellation(
@@ -235,9 +237,11 @@ describe('canceling a subscription', () => {
     const payments = lefts.map(([leftCents, paidCents, from]) => {
       const [start, end] = [new Date(from), new Date('2027-01-01')];
       const times = [{ cents: cents(paidCents), start, end }];
-      return { leftCents: cents(leftCents), times, periodStart: start, periodEnd: end };
+      return { leftCents: cents(leftCents), times, periodStart: start, periodEnd: end, lines: 'all' as const };
     });
-    const parts = partsOfRefund(cents(amount), 'prorated', payments, new Date('2026-07-02T12:00:00.000Z'));
+    const asked = { refundCents: cents(amount), refund: 'prorated' } as const;
+    const at = new Date('2026-07-02T12:00:00.000Z');
+    const parts = partsOfRefund(subscription, asked, { payments, pending: [], lapsing: [] }, at);
     expect(parts).toEqual(expected);
     expect(parts.reduce((sum, part) => sum + part, 0)).toBe(amount);
     for (const [index, part] of parts.entries()) expect(part).toBeLessThanOrEqual(lefts[index]?.[0] ?? 0);
@@ -246,9 +250,12 @@ describe('canceling a subscription', () => {
   it('gives each payment its part of a custom amount in proportion to what is left of it [D14.3, D14.330]', () => {
     const of = (amount: number, ...lefts: number[]) =>
       partsOfRefund(
-        cents(amount),
-        'custom',
-        lefts.map((leftCents) => ({ ...left(invoice), leftCents: cents(leftCents) })),
+        subscription,
+        { refundCents: cents(amount), refund: 'custom' },
+        {
+          ...{ payments: lefts.map((leftCents) => ({ ...left(invoice), leftCents: cents(leftCents) })), pending: [] },
+          lapsing: [{ eligible: true, wholeCents: cents(1_000) }],
+        },
         half,
       );
     expect(of(500, 550, 1_200)).toEqual([157, 343]);

@@ -4,7 +4,15 @@ import { discountsAt, type StoredDiscount } from './discounts.ts';
 import { periodTotals } from './finalized-invoice.ts';
 import { type KeptShare, keptOf } from './kept-share.ts';
 import { type PaidTime, unusedOfTimes } from './paid-time.ts';
-import { type Proration, unusedPart, type Waiting, waitingOf } from './proration.ts';
+import {
+  type LapsingCredit,
+  lapsingOf,
+  type Proration,
+  type RestOfPeriod,
+  unusedPart,
+  type Waiting,
+  waitingOf,
+} from './proration.ts';
 import type { Subscription } from './subscription.ts';
 import { subscriptionStates } from './subscription-states.ts';
 
@@ -28,6 +36,8 @@ export interface LeftOfPayment {
   readonly leftCents: Cents;
   /** The times that it is for: not what a session sold once, nor what an invoice carries of an earlier period. Only `prorated` asks for them. */
   readonly times: readonly PaidTime[];
+  /** The lines that it paid: those that a health card may pay, the others, or all. */
+  readonly lines: 'eligible' | 'other' | 'all';
   readonly periodStart: Date;
   readonly periodEnd: Date;
 }
@@ -42,6 +52,8 @@ export interface Refundable {
   readonly kept: KeptShare;
   /** What no invoice carries yet. */
   readonly pending: readonly Proration[];
+  /** The credits of an open invoice, which lapse with it. Only `prorated` asks for them. */
+  readonly lapsing: readonly LapsingCredit[];
 }
 
 /**
@@ -122,11 +134,9 @@ function unusedOf(
 ): Cents {
   const oldest = payments.at(-1);
   if (oldest === undefined) return cents(0);
-  const { anchor, currentPeriodStart, currentPeriodEnd } = subscription;
+  const { currentPeriodStart, currentPeriodEnd } = subscription;
   if (at >= currentPeriodEnd) return cents(0);
-  // A period that a resumed subscription goes on with began before it was resumed.
-  const period =
-    anchor > at ? { start: currentPeriodStart, end: currentPeriodEnd } : periodAround(anchor, subscription, at);
+  const period = presentPeriod(subscription, at);
   const discounts = discountsAt(subscription.discounts as readonly StoredDiscount[], at);
   const totals = periodTotals(items, discounts);
   const wholeCents = sumCents(items.map(({ invoicedCents }, index) => invoicedCents ?? totals[index] ?? cents(0)));
@@ -137,6 +147,12 @@ function unusedOf(
   const keptCents = cents(Math.min(leftCents, Math.max(0, kept.paidCents - kept.takenBackCents)));
   const most = isKnown ? leftCents : unusedPart(keptCents, { period: periodOf(oldest), at });
   return cents(Math.min(unused, most));
+}
+
+// A period that a resumed subscription goes on with began before it was resumed.
+function presentPeriod(subscription: Subscription, at: Date) {
+  const { anchor, currentPeriodStart: start, currentPeriodEnd: end } = subscription;
+  return anchor > at ? { start, end } : periodAround(anchor, subscription, at);
 }
 
 // What the shop has kept of what the items were invoiced at, as a whole period. A pending credit was reduced to that when it was made: it pays its part as it is, but never more than is kept in all.
@@ -154,22 +170,46 @@ function periodOf({ periodStart, periodEnd }: LeftOfPayment) {
 }
 
 /**
- * What of a refund comes from each payment. `prorated` is the unused time of what was paid, so each card gets its own: in proportion to the unused time of its payment, and no more than that while they
- * have enough together. Another refund is in proportion to what is left of each.
+ * What of a refund comes from each payment. `prorated` is the unused time of what was paid, so each card gets its own: in proportion to the unused time of its payment, without what lapses of that, and
+ * no more than that while they have enough together. Another refund is in proportion to what is left of each.
  */
 export function partsOfRefund(
-  refundCents: Cents,
-  refund: CancellationRefund,
-  payments: readonly LeftOfPayment[],
+  subscription: Subscription,
+  { refundCents, refund }: { readonly refundCents: Cents; readonly refund: CancellationRefund },
+  { payments, pending, lapsing }: Pick<Refundable, 'payments' | 'pending' | 'lapsing'>,
   at: Date,
 ): Cents[] {
-  const unused = payments.map(({ leftCents, times }) =>
-    refund === 'prorated' ? cents(Math.min(leftCents, unusedOfTimes(times, at))) : leftCents,
-  );
+  const { currentPeriodStart: start, currentPeriodEnd: end } = subscription;
+  const unused =
+    refund === 'prorated'
+      ? withoutLapsing(payments, [...lapsing, ...lapsingOf(pending, { start, end })], {
+          period: presentPeriod(subscription, at),
+          at,
+        })
+      : payments.map(({ leftCents }) => leftCents);
   const unusedCents = sumCents(unused);
   if (refundCents <= unusedCents) return allocate(refundCents, unused);
   // A credit of an earlier period paid a part of this one, or the period was resumed.
   const others = payments.map(({ leftCents }, index) => leftCents - (unused[index] ?? 0));
   const rest = allocate(cents(refundCents - unusedCents), others);
   return unused.map((amount, index) => cents(amount + (rest[index] ?? 0)));
+}
+
+// The unused time of each payment. A change within the period took from the time that its own part was paid for: a credit of what a health card paid lowers no other payment.
+function withoutLapsing(
+  payments: readonly LeftOfPayment[],
+  lapsing: readonly LapsingCredit[],
+  rest: RestOfPeriod,
+): Cents[] {
+  return lapsing.reduce(
+    (unused, { eligible, wholeCents }) => {
+      const own = payments.map(({ lines }, index) => {
+        const isOwn = lines === 'all' || (lines === 'eligible') === eligible;
+        return (isOwn ? unused[index] : undefined) ?? cents(0);
+      });
+      const lapsed = allocate(cents(Math.min(unusedPart(wholeCents, rest), sumCents(own))), own);
+      return unused.map((amount, index) => cents(amount - (lapsed[index] ?? 0)));
+    },
+    payments.map(({ leftCents, times }) => cents(Math.min(leftCents, unusedOfTimes(times, rest.at)))),
+  );
 }

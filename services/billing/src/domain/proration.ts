@@ -144,24 +144,60 @@ export interface Waiting {
 
 /** What of the present period waits for a later invoice. A credit that an invoice has used in part stands for nothing that waits. */
 export function waitingOf(pending: readonly Proration[], period: RestOfPeriod['period']): Waiting {
-  // What is left of a credit for another period pays for nothing of this one.
-  const isOfEnd = ({ kind, periodEnd }: Proration) => kind === 'charge' || periodEnd.getTime() === period.end.getTime();
-  const ofPeriod = pending.filter(
-    (one) => one.createdAt >= period.start && one.leftCents === one.amountCents && isOfEnd(one),
-  );
-  const charges = ofPeriod.filter(({ kind }) => kind === 'charge');
-  const credits = ofPeriod.filter(({ kind }) => kind === 'credit');
-  const creditedWhole = sumCents(credits.map((one) => one.wholeCents));
-  const paidWhole = sumCents(credits.map(paidWholeOf));
-  const chargedCents = sumCents(charges.map((one) => one.wholeCents)) - (creditedWhole - paidWhole);
+  const { chargedCents, paidCents } = sumsOf(pendingOf(pending, period));
   return {
     chargedCents: cents(Math.max(0, chargedCents)),
-    creditedCents: cents(Math.max(0, Math.min(paidWhole, chargedCents))),
+    creditedCents: cents(Math.max(0, Math.min(paidCents, chargedCents))),
   };
 }
 
-// Of a whole period, the part of a credit that is for what was paid.
-function paidWholeOf({ wholeCents, amountCents, unpaidCents }: Proration): Cents {
+/** A credit of what was paid, as a whole period, that pays nothing more once the subscription is canceled. */
+export interface LapsingCredit {
+  readonly eligible: boolean;
+  readonly wholeCents: Cents;
+}
+
+/** What lapses of the credits that wait for a later invoice: of each part, what `waitingOf` does not count. A credit makes up for charges of its own part first. */
+export function lapsingOf(pending: readonly Proration[], period: RestOfPeriod['period']): LapsingCredit[] {
+  const ofPeriod = pendingOf(pending, period);
+  const parts = [true, false].map((eligible) => {
+    const { chargedCents, paidCents } = sumsOf(ofPeriod.filter((one) => one.eligible === eligible));
+    const ownCents = Math.max(0, Math.min(paidCents, chargedCents));
+    return { eligible, ownCents, leftCents: paidCents - ownCents };
+  });
+  const { creditedCents } = waitingOf(pending, period);
+  let others = Math.max(
+    0,
+    parts.reduce((rest, { ownCents }) => rest - ownCents, Number(creditedCents)),
+  );
+  return parts.map(({ eligible, leftCents }) => {
+    const used = Math.min(others, leftCents);
+    others -= used;
+    return { eligible, wholeCents: cents(leftCents - used) };
+  });
+}
+
+function pendingOf(pending: readonly Proration[], { start, end }: RestOfPeriod['period']): Proration[] {
+  // What is left of a credit for another period pays for nothing of this one.
+  const isOfEnd = ({ kind, periodEnd }: Proration) => kind === 'charge' || periodEnd.getTime() === end.getTime();
+  return pending.filter((one) => one.createdAt >= start && one.leftCents === one.amountCents && isOfEnd(one));
+}
+
+// As whole periods: the charges without those that were credited before they were paid, and the credits of what was paid.
+function sumsOf(prorations: readonly Proration[]): { readonly chargedCents: number; readonly paidCents: number } {
+  const credits = prorations.filter(({ kind }) => kind === 'credit');
+  const paidCents = sumCents(credits.map(paidWholeOf));
+  const unpaidCents = sumCents(credits.map((one) => one.wholeCents)) - paidCents;
+  const charges = prorations.filter(({ kind }) => kind === 'charge');
+  return { chargedCents: sumCents(charges.map((one) => one.wholeCents)) - unpaidCents, paidCents };
+}
+
+/** Of a whole period, the part of a credit that is for what was paid. */
+export function paidWholeOf({
+  wholeCents,
+  amountCents,
+  unpaidCents,
+}: Pick<Proration, 'wholeCents' | 'amountCents' | 'unpaidCents'>): Cents {
   return centsFromInt64((BigInt(wholeCents) * BigInt(amountCents - unpaidCents)) / BigInt(amountCents));
 }
 

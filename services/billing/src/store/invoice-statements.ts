@@ -8,6 +8,9 @@ export interface ProratedPart {
   readonly periodStart: Date;
   readonly periodEnd: Date;
   readonly wholeCents: Cents;
+  readonly amountCents: Cents;
+  /** The part of a credit that is for charges that no invoice carried when it was made. */
+  readonly unpaidCents: Cents;
 }
 
 /** The number of an invoice and its time zone; null for invoices of releases without them. */
@@ -34,6 +37,8 @@ export async function loadProratedParts(
       {
         ...{ productId: row.product_id, periodStart: row.period_start, periodEnd: row.period_end },
         wholeCents: centsFromInt64(row.whole_cents),
+        amountCents: centsFromInt64(row.amount_cents),
+        unpaidCents: centsFromInt64(row.unpaid_cents),
         isShare: row.is_share,
       },
     ]),
@@ -50,11 +55,13 @@ interface PartRow {
   period_start: Date;
   period_end: Date;
   whole_cents: bigint;
+  amount_cents: bigint;
+  unpaid_cents: bigint;
   is_share: boolean;
 }
 
 const selectParts = scoped<PartRow>(
   'prorations.parts',
-  `select id, product_id, period_start, period_end, whole_cents, is_share from prorations
+  `select id, product_id, period_start, period_end, whole_cents, amount_cents, unpaid_cents, is_share from prorations
    where account_id = $1 and test_mode = $2 and id = any($3::text[])`,
 );
