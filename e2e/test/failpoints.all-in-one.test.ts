@@ -1,5 +1,4 @@
 import { describe, it, vi } from 'vitest';
-import { cancellationCrashes, runCancellationCrash, shortCancellationCrashes } from '../src/crashes/run-cancellation-crash.ts';
 import { captureCrashes, captureKinds, shortCaptureCrashes } from '../src/crashes/capture-crashes.ts';
 import { confirmCrashes, shortConfirmCrashes } from '../src/crashes/confirm-crashes.ts';
 import { goneHoldCrashes } from '../src/crashes/hold-crashes.ts';
@@ -12,6 +11,11 @@ import {
 } from '../src/crashes/page-step-crashes.ts';
 import { crossWith, crossWithRetries, isLongRun } from '../src/crashes/plan.ts';
 import { refundCrashes, shortRefundCrashes } from '../src/crashes/refund-crashes.ts';
+import {
+  cancellationCrashes,
+  runCancellationCrash,
+  shortCancellationCrashes,
+} from '../src/crashes/run-cancellation-crash.ts';
 import { passesCapture, runCaptureCrash } from '../src/crashes/run-capture-crash.ts';
 import { runConfirmCrash } from '../src/crashes/run-confirm-crash.ts';
 import { runGoneHoldCrash } from '../src/crashes/run-hold-crash.ts';

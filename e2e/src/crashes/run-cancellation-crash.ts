@@ -170,7 +170,10 @@ async function stands(running: RunningShop, sold: Sold): Promise<void> {
   const { api } = running;
   const { status } = record(await api.ok('GET', `/v1/subscriptions/${sold.id}`), 'subscription');
   const [invoice] = records(await api.ok('GET', `/v1/invoices?customer=${sold.customer}`), 'invoices');
-  const events = records(await api.ok('GET', '/v1/events?event_type=customer.subscription.deleted&limit=100'), 'events');
+  const events = records(
+    await api.ok('GET', '/v1/events?event_type=customer.subscription.deleted&limit=100'),
+    'events',
+  );
   const told = events.filter(({ object }) => {
     const { subscription } = object as { subscription?: Json };
     return subscription?.subscription_id === sold.id;

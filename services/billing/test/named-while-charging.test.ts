@@ -57,16 +57,19 @@ describe('a card that is named for an invoice whose charge has no outcome yet', 
     return card;
   }
 
-  it.each(unusable)('and that %s is refused at its field, and the charge goes on [D14.394]', async (_what, cardOf, type) => {
-    const { id, invoiceId, customerId, card } = await charging();
-    const { asked } = on.peers;
-    await expect(pay(invoiceId, cardOf(customerId))).rejects.toMatchObject(at(type));
-    expect(on.peers.asked).toBe(asked);
-    await runAt('2026-05-01T00:01:00.000Z');
-    expect(await read(id)).toMatchObject({ subscription: { status: 'active' }, invoice: { status: 'paid' } });
-    expect(await chargesOf(invoiceId)).toEqual([[card, 'succeeded']]);
-    expect(on.peers.takenOf(invoiceId)).toBe(3_000);
-  });
+  it.each(unusable)(
+    'and that %s is refused at its field, and the charge goes on [D14.394]',
+    async (_what, cardOf, type) => {
+      const { id, invoiceId, customerId, card } = await charging();
+      const { asked } = on.peers;
+      await expect(pay(invoiceId, cardOf(customerId))).rejects.toMatchObject(at(type));
+      expect(on.peers.asked).toBe(asked);
+      await runAt('2026-05-01T00:01:00.000Z');
+      expect(await read(id)).toMatchObject({ subscription: { status: 'active' }, invoice: { status: 'paid' } });
+      expect(await chargesOf(invoiceId)).toEqual([[card, 'succeeded']]);
+      expect(on.peers.takenOf(invoiceId)).toBe(3_000);
+    },
+  );
 
   it('is charged once if the charge has failed, and the answer is of the named card [D14.118, D14.394]', async () => {
     for (const [behavior, outcome] of [

@@ -106,7 +106,8 @@ export async function refuseLargerPeriods(
   after: Subscription,
   field: string,
 ): Promise<void> {
-  const laterOf = ({ items, discounts }: Subscription) => laterPeriodCents(items, discounts as readonly StoredDiscount[]);
+  const laterOf = ({ items, discounts }: Subscription) =>
+    laterPeriodCents(items, discounts as readonly StoredDiscount[]);
   if (laterOf(after) > laterOf(before)) refuseTooLarge(laterOf(after), field);
   const nextCents = nextPeriodCents(after);
   if (nextCents <= nextPeriodCents(before)) return;

@@ -29,7 +29,8 @@ const why: Readonly<Record<FailureReason, (payment: string) => string>> = {
   expired_card: (payment) => `Your card has expired. It could not be charged for ${payment}.`,
   no_card: (payment) => `There is no card to charge for ${payment}.`,
   no_second_card: (payment) => `Your HSA/FSA card cannot pay all of ${payment}, and there is no other card to charge.`,
-  too_large: (payment) => `No card can be charged for ${payment}, because a card is charged at most ${dollars(maximumChargeCents)} at once.`,
+  too_large: (payment) =>
+    `No card can be charged for ${payment}, because a card is charged at most ${dollars(maximumChargeCents)} at once.`,
   declined: (payment) => `Your bank declined ${payment}.`,
 };
 

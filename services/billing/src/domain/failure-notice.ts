@@ -17,13 +17,7 @@ export interface FailureNotice {
 }
 
 /** Why a payment failed, as far as the customer can do something about it. */
-export type FailureReason =
-  | 'authentication'
-  | 'expired_card'
-  | 'no_card'
-  | 'no_second_card'
-  | 'too_large'
-  | 'declined';
+export type FailureReason = 'authentication' | 'expired_card' | 'no_card' | 'no_second_card' | 'too_large' | 'declined';
 
 /**
  * What happens next. `retry`: the card is charged again at `at`. `deadline`: it is not, and until `at` the customer can pay. `none`: no time is set.
