@@ -51,7 +51,7 @@ export const cancellationCrashes: readonly CancellationCrash[] = (
   ...at('refunds', paid === 'with its session' ? ofCard : [...ofRequest, ...ofCard], paid, 1),
 ]);
 
-/** What the short run of `npm test` tries of them: none, because each takes seconds of processor time to start again. */
+/** What the short run of `npm test` tries of them: none, because each takes some three seconds of processor time. */
 export const shortCancellationCrashes: readonly CancellationCrash[] = [];
 
 const healthCents = 1_900;
