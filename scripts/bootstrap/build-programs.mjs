@@ -90,10 +90,11 @@ async function build(root) {
   }
 }
 
-// Of databases that Eligo does not use. Knex and pg load them when they are asked for.
+// Of databases and runtimes that Eligo does not use. Knex and pg load them when they are asked for; an image has none of them.
 const driversOfOthers = [
   ...['better-sqlite3', 'mariadb', 'mariadb/callback', 'mysql', 'mysql2', 'oracledb', 'pg-native', 'pg-query-stream'],
   ...['sqlite3', 'tedious'],
+  'pg-cloudflare',
 ];
 
 // These read files that are beside their own code, such as fonts; fontkit is loaded with pdfkit, and once.

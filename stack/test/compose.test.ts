@@ -82,13 +82,12 @@ it('needs just the variables that `eligo secrets generate` prints', () => {
 
 it.each(built)('builds %s from a target of its own that starts it', (name, service) => {
   expect(service.build?.target).toBe(name);
-  const folder = name === 'gateway' || name === 'sandbox' ? name : `services/${name}`;
   const tools: Record<string, string[]> = {
-    migrate: ['node', 'cli/src/main.ts', 'migrate'],
-    cli: ['node', 'cli/src/main.ts', 'help'],
+    migrate: ['node', 'dist/cli.js', 'migrate'],
+    cli: ['node', 'dist/cli.js', 'help'],
   };
   const [entry, command] = ['ENTRYPOINT', 'CMD'].map((part) => JSON.parse(lastOf(stages, name, part) ?? '[]'));
-  expect([...entry, ...command]).toEqual(tools[name] ?? ['node', `${folder}/src/main.ts`]);
+  expect([...entry, ...command]).toEqual(tools[name] ?? ['node', `dist/${name}.js`]);
   expect(lastOf(stages, name, 'USER')).toBe('node');
 });
 
