@@ -42,7 +42,7 @@ export async function backUp(
     if (existsSync(path)) throw new Error(`${path} exists; choose another name`);
   if (!stack.processes.some(({ name }) => name === 'postgres')) {
     throw new Error(
-      'This stack uses its own Postgres server; back it up with pg_basebackup or your provider, and keep secrets.json',
+      'This stack uses its own Postgres server; back it up with pg_dump as docs/operations.md says, or by your provider, and keep secrets.json',
     );
   }
   mkdirSync(folder, { mode: 0o700 });

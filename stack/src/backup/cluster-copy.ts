@@ -28,7 +28,9 @@ export async function copyCluster(
   try {
     const data = await value('select setting as value from pg_settings where name = $1', ['data_directory']);
     if (!existsSync(join(data, 'PG_VERSION'))) {
-      throw new Error('The database is not on this machine; back it up with pg_basebackup or your provider');
+      throw new Error(
+        'The database is not on this machine; back it up with pg_dump as docs/operations.md says, or by your provider',
+      );
     }
     // Keeps the log from being recycled; the server drops the slot with this session, also when it is cut off.
     await client.query('select pg_create_physical_replication_slot($1, true, true)', [`eligo_backup_${process.pid}`]);

@@ -31,6 +31,7 @@ export interface ComposeService {
 
 /** The compose file. */
 export interface ComposeFile {
+  /** Begins the names of its volumes. */
   readonly name: string;
   readonly services: Readonly<Record<string, ComposeService>>;
   readonly volumes: Readonly<Record<string, unknown>>;
