@@ -34,15 +34,17 @@ describe('each part of Eligo in a process of its own, with TLS between them, to 
       writeTestCertificate(natsFolderOf(name), authority.issue([name]), [authority.certificate]);
     }
     servers = await startEncryptedServers(authority, folder);
+    const ownNatsUrls = Object.fromEntries(
+      componentNames.map((name) => [`${name.toUpperCase()}_NATS_URL`, servers.natsUrlOf(name)]),
+    );
     eligo = await startConstellation({
       topology: 'split',
       postgres: servers.postgres,
       // A certificate that is taken over leaves a line.
-      environment: { LOG_LEVEL: 'info', NATS_URL: servers.nats },
+      environment: { LOG_LEVEL: 'info', NATS_URL: servers.nats, ...ownNatsUrls },
       environmentOf: (name) => ({
         ELIGO_TLS_FOLDER: folderOf(name),
         ELIGO_NATS_TLS_FOLDER: natsFolderOf(name),
-        [`${name.toUpperCase()}_NATS_URL`]: servers.natsUrlOf(name),
       }),
     });
   }, 120_000);
