@@ -1,5 +1,4 @@
 export { processorMsOf, unlessGone } from './processor-time.ts';
-export { type Received, type Receiver, startReceiver } from './receiver.ts';
 export { type Json, record, records, text } from './records.ts';
 export { runCli } from './run-cli.ts';
 export { confirm, make, newCard, newCustomer, newSession, openShop, type Shop } from './shop.ts';

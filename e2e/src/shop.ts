@@ -93,18 +93,23 @@ export function confirm(
   );
 }
 
-/** A paid cart of a new customer, of which a part is refunded; throws unless each answer is as it should be. Resolves with the session's id. */
-export async function sellOnce(api: Api, shop: Shop): Promise<string> {
-  const customer = await newCustomer(api);
-  const [card, session] = await Promise.all([newCard(api, customer, 'hsa'), newSession(api, shop, { customer })]);
-  const id = text(session, 'checkout_session_id');
-  const answer = await confirm(api, id, card);
+/** What a sale of `sellCart` left: its session, and the refund of a part. */
+export interface CartSale {
+  readonly sessionId: string;
+  readonly refundId: string;
+}
+
+/** Sells a cart to a customer with a card, and refunds a part of it; throws unless each answer is as it should be. */
+export async function sellCart(api: Api, shop: Shop, customer: string, card: string): Promise<CartSale> {
+  const sessionId = text(await newSession(api, shop, { customer }), 'checkout_session_id');
+  const answer = await confirm(api, sessionId, card);
   if (answer.status !== 200) throw new Error(`confirm: ${answer.status} ${answer.text}`);
-  const refund = { line_items: [{ price: shop.eligiblePriceId, amount_to_refund: 1_000 }] };
-  await api.ok('POST', `/v1/checkout/sessions/${id}/refund`, { body: { checkout_session: refund } });
-  const read = record(await api.ok('GET', `/v1/checkout/sessions/${id}`), 'checkout_session');
-  if (read.status !== 'complete') throw new Error(`session ${id} is ${read.status}`);
-  return id;
+  const refunded = await make(api, `/v1/checkout/sessions/${sessionId}/refund`, 'checkout_session', {
+    line_items: [{ price: shop.eligiblePriceId, amount_to_refund: 1_000 }],
+  });
+  const read = record(await api.ok('GET', `/v1/checkout/sessions/${sessionId}`), 'checkout_session');
+  if (read.status !== 'complete') throw new Error(`session ${sessionId} is ${String(read.status)}`);
+  return { sessionId, refundId: String((refunded.refunds as unknown[])[0]) };
 }
 
 /** Creates a record and answers it; throws unless the answer is 2xx. */

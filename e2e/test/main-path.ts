@@ -1,7 +1,6 @@
-import { type Constellation, waitUntil } from '@eligo/testkit';
+import { type Constellation, type Receiver, startReceiver, waitUntil } from '@eligo/testkit';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Receiver, startReceiver } from '../src/receiver.ts';
 import { type Json, record, records, text } from '../src/records.ts';
 import { confirm, make, newCard, newCustomer, newSession, openShop, type Shop } from '../src/shop.ts';
 

@@ -1,9 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { sandboxAccountOf } from '@eligo/processor';
-import { type Api, type Constellation, waitUntil } from '@eligo/testkit';
+import { type Api, type Constellation, type Receiver, startReceiver, waitUntil } from '@eligo/testkit';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Receiver, startReceiver } from '../src/receiver.ts';
 import { type Json, record, records, text } from '../src/records.ts';
 import { make } from '../src/shop.ts';
 

@@ -3,16 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setInterval as every } from 'node:timers/promises';
 import { type ComponentName, componentNames, serviceNames } from '@eligo/stack';
-import { type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
+import { type Constellation, startConstellation, startReceiver, waitUntil } from '@eligo/testkit';
 import { type TestCertificate, testAuthority, writeTestCertificate } from '@eligo/testkit/certificates';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stopWithBooks } from '../src/books.ts';
 import { type EncryptedServers, startEncryptedServers } from '../src/encrypted-servers.ts';
 import { internalPortOf, serialOf, shakeHands, speakPlainly } from '../src/internal-port.ts';
-import { startReceiver } from '../src/receiver.ts';
 import { text } from '../src/records.ts';
-import { make, openShop, type Shop, sellOnce } from '../src/shop.ts';
+import { make, newCard, newCustomer, openShop, type Shop, sellCart } from '../src/shop.ts';
 
 const authority = testAuthority();
 const stranger = testAuthority();
@@ -64,7 +63,7 @@ describe('each part of Eligo in a process of its own, with TLS between them, to 
     const events = ['checkout.session.completed', 'refund.created'];
     const webhook = await make(eligo.api(), '/v1/webhooks', 'webhook', { url: receiver.url, events });
     shop = await openShop(eligo.api());
-    await sellOnce(eligo.api(), shop);
+    await sell();
     const verifier = new Webhook(text(webhook, 'signing_secret'));
     for (const event of events) {
       const { raw, headers, body } = await receiver.next(event);
@@ -98,7 +97,7 @@ describe('each part of Eligo in a process of its own, with TLS between them, to 
     expect(answer).toMatchObject({ status: 503, body: { code: 'service_unavailable' } });
     const { checks } = (await (await fetch(`${eligo.adminOf('gateway')}/readyz`)).json()) as { checks: object };
     expect(checks).toMatchObject({ webhooks: 'failed', checkout: 'ok' });
-    await sellOnce(eligo.api(), shop);
+    await sell();
   });
 
   it('takes over new certificates of all components under load, and no request fails [D14.212, D14.368]', async () => {
@@ -132,6 +131,12 @@ describe('each part of Eligo in a process of its own, with TLS between them, to 
     return readFileSync(join(eligo.home.logs, `${name}.log`), 'utf8');
   }
 
+  async function sell(): Promise<void> {
+    const api = eligo.api();
+    const customer = await newCustomer(api);
+    await sellCart(api, shop, customer, await newCard(api, customer, 'hsa'));
+  }
+
   /** A sale every 700 ms, whose requests are not retried. */
   function sellSteadily() {
     const ending = new AbortController();
@@ -139,7 +144,7 @@ describe('each part of Eligo in a process of its own, with TLS between them, to 
     let sold = 0;
     const run = async () => {
       for await (const _ of every(700, undefined, { signal: ending.signal })) {
-        await sellOnce(eligo.api(), shop).then(
+        await sell().then(
           () => {
             sold += 1;
           },

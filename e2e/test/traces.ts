@@ -1,9 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Constellation, waitUntil } from '@eligo/testkit';
+import { type Constellation, type Receiver, startReceiver, waitUntil } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Collector, Span } from '../src/collector.ts';
-import { type Receiver, startReceiver } from '../src/receiver.ts';
 import { text } from '../src/records.ts';
 import { confirm, make, newCard, newCustomer, newSession, openShop } from '../src/shop.ts';
 

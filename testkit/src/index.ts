@@ -28,3 +28,4 @@ export { openNatsConfiguration, type TestNats, testNats, testNatsUrl } from './t
 export { untilLockWait } from './until-lock-wait.ts';
 export { vacuumDeleted } from './vacuum-deleted.ts';
 export { type WaitOptions, waitUntil } from './wait-until.ts';
+export { type Received, type Receiver, startReceiver } from './webhook-receiver.ts';

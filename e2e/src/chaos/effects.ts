@@ -1,6 +1,5 @@
 import { type MissingEvent, missingEvents } from '@eligo/events';
-import { type Constellation, waitUntil } from '@eligo/testkit';
-import { type Receiver, startReceiver } from '../receiver.ts';
+import { type Constellation, type Receiver, startReceiver, waitUntil } from '@eligo/testkit';
 import { type Json, record, text } from '../records.ts';
 import { make } from '../shop.ts';
 

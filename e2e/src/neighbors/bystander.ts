@@ -1,5 +1,4 @@
-import { type Constellation, waitUntil } from '@eligo/testkit';
-import { type Receiver, startReceiver } from '../receiver.ts';
+import { type Constellation, type Receiver, startReceiver, waitUntil } from '@eligo/testkit';
 import { record, text } from '../records.ts';
 import { runCli } from '../run-cli.ts';
 import { make } from '../shop.ts';

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { waitUntil } from '@eligo/testkit';
-import type { Json } from './records.ts';
+import { waitUntil } from './wait-until.ts';
+
+type Json = Record<string, unknown>;
 
 /** A delivery as the partner's server got it. */
 export interface Received {
