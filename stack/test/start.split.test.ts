@@ -28,7 +28,7 @@ afterAll(() => {
 });
 
 async function start(home: (typeof homes)[number]): Promise<Run> {
-  const run = npmStart(home, await freePort(), '--split --replicas checkout=2');
+  const run = npmStart(home, await freePort(), { args: '--split --replicas checkout=2' });
   runs.push(run);
   await ready(run);
   return run;

@@ -130,7 +130,7 @@ it('stops everything when npm is stopped, although npm forwards no signal, after
 it('serves although nothing that it says can be written, also after NATS was killed [D14.137]', async () => {
   const earlier = stackFileOf(home);
   const full = openSync('/dev/full', 'w');
-  latest = npmStart(home, port, '', full);
+  latest = npmStart(home, port, { output: full });
   runs.push(latest);
   closeSync(full);
   const natsOf = ({ processes }: StackFile) => processes.find(({ name }) => name === 'nats')?.pid ?? 0;

@@ -19,11 +19,18 @@ export interface Run {
   said(): string;
 }
 
-/**
- * As npm does it: a process that starts a shell that starts the script of package.json, and that passes no signal on. What it says goes to `output` where
- * that is given, and `said` then has nothing.
- */
-export function npmStart(home: Home, port: number, args = '', output: 'pipe' | number = 'pipe'): Run {
+/** How to run `npm start`. */
+export interface RunOptions {
+  readonly args?: string;
+  /** Where what it says goes; `said` then has nothing. */
+  readonly output?: number;
+  /** A Postgres server of the test's own. */
+  readonly databaseUrl?: string;
+}
+
+/** As npm does it: a process that starts a shell that starts the script of package.json, and that passes no signal on. */
+export function npmStart(home: Home, port: number, options: RunOptions = {}): Run {
+  const { args = '', output = 'pipe', databaseUrl = '' } = options;
   const { scripts } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8')) as {
     scripts: { start: string };
   };
@@ -35,7 +42,7 @@ export function npmStart(home: Home, port: number, args = '', output: 'pipe' | n
       npm_lifecycle_event: 'start',
       ELIGO_HOME: home.root,
       PORT: String(port),
-      DATABASE_URL: '',
+      DATABASE_URL: databaseUrl,
       NATS_URL: '',
     },
     stdio: ['ignore', output, output],
