@@ -11,6 +11,7 @@ import { type Home, homeAt, makeHome } from '../src/home.ts';
 import { ensureDatabase } from '../src/postgres/database.ts';
 import { removeHome } from '../src/postgres/remove.ts';
 import { type PostgresServer, startPostgres } from '../src/postgres/server.ts';
+import { secretsOf } from '../src/secrets.ts';
 import { documentedBlocks, documentedText } from './support/documented.ts';
 import { findPostgresClient, postgresRelease } from './support/find-postgres-client.ts';
 import { eligo, eligoSucceeds, npmStart, type Run, ready, stackFileOf, stop } from './support/npm-start.ts';
@@ -156,8 +157,13 @@ describe.skipIf('missing' in client)(title, () => {
   async function startServer(name: string, database?: string): Promise<PostgresServer> {
     // The data is removed with the test.
     const settings = { fsync: 'off', full_page_writes: 'off' };
-    const options = { password: 'of-the-superuser', settings, onTrouble: console.error };
-    const server = await startPostgres(makeHome(serverHome(name).root), options);
+    // With the same `.env`: the dump of containers has the superuser's password, too.
+    const password = secretsOf(homes.first).postgresPassword;
+    const server = await startPostgres(makeHome(serverHome(name).root), {
+      password,
+      settings,
+      onTrouble: console.error,
+    });
     servers.set(name, server);
     if (database !== undefined) await ensureDatabase(server.url, database);
     return server;
