@@ -4,9 +4,11 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '@eligo/ports';
+import { roleNames } from '@eligo/postgres';
 import { type Api, apiClient, type Receiver, startReceiver, waitUntil } from '@eligo/testkit';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { componentNames } from '../src/components.ts';
 import { type Home, homeAt, makeHome } from '../src/home.ts';
 import { ensureDatabase } from '../src/postgres/database.ts';
 import { removeHome } from '../src/postgres/remove.ts';
@@ -36,9 +38,9 @@ const [dumpOfOwn = [], restoreOfOwn = []] = documentedBlocks(...ofOwn);
 /** One database goes both ways: it is dumped and restored as that of containers, and then as an operator's own. Eligo starts on the last copy. */
 describe.skipIf('missing' in client)(title, () => {
   const folder = mkdtempSync(join(tmpdir(), 'eligo-dumps-'));
-  const homes = { first: homeAt(join(folder, 'first')), restored: homeAt(join(folder, 'restored')) };
-  const servers = new Map<string, PostgresServer>();
-  const serverHome = (name: string) => homeAt(join(folder, `server-${name}`));
+  const homeIn = (name: string) => homeAt(join(folder, name));
+  const homes = { first: homeIn('first'), server: homeIn('server'), restored: homeIn('restored') };
+  let server: PostgresServer;
   let latest: Run | undefined;
   let receiver: Receiver;
   let secret: string;
@@ -58,10 +60,9 @@ describe.skipIf('missing' in client)(title, () => {
       if (latest !== undefined) await stop(latest);
     } finally {
       await receiver?.close();
-      for (const { process } of servers.values()) await process.stop(5_000);
+      await server?.process.stop(5_000);
     }
     for (const home of Object.values(homes)) removeHome(home);
-    for (const name of servers.keys()) removeHome(serverHome(name));
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -83,15 +84,15 @@ describe.skipIf('missing' in client)(title, () => {
     await carryOut(restoreOfContainers.slice(0, startLine), [
       // The volumes are those of the first server and of its NATS.
       [/^docker (?:compose down|volume rm eligo_postgres eligo_nats)$/, async () => undefined],
-      [/^docker compose up --detach --wait postgres$/, async () => startServer('containers', 'eligo')],
-      [/ psql /, async (line) => onlyHarmless((await run([line], insideOf(urlOf('containers')))).stderr)],
+      [/^docker compose up --detach --wait postgres$/, startServer],
+      [/ psql /, async (line) => onlyHarmless((await run([line], insideOf(databaseUrl()))).stderr)],
     ]);
   });
 
-  it('writes that one as an operator’s own with its roles, and restores both on an empty server without an error [D14.369]', async () => {
+  it('writes that one as an operator’s own with its roles, and restores both without an error on a server that has neither [D14.369]', async () => {
     expect(documentedText(...ofOwn)).toMatch(new RegExp(needs.replaceAll(' ', '\\s+')));
-    await run(dumpOfOwn, { DATABASE_URL: urlOf('containers') });
-    await restoreOwn('own');
+    await run(dumpOfOwn, { DATABASE_URL: databaseUrl() });
+    await restoreOwn();
   });
 
   it('leaves books that agree and no event missing with an empty NATS, and sells with the old secrets [D14.369]', async () => {
@@ -100,7 +101,7 @@ describe.skipIf('missing' in client)(title, () => {
     copyFileSync(join(homes.first.root, 'demo.json'), join(home.root, 'demo.json'));
     cpSync(join(folder, 'sandbox'), home.sandbox, { recursive: true });
     await carryOut(restoreOfContainers.slice(startLine), [
-      [/^docker compose up --detach$/, () => start(home, urlOf('own'))],
+      [/^docker compose up --detach$/, () => start(home, databaseUrl())],
       [/^docker compose run --rm cli /, (line) => eligoSucceeds(home, ...line.split(' ').slice(5))],
     ]);
     await hasAndSells(home);
@@ -108,8 +109,8 @@ describe.skipIf('missing' in client)(title, () => {
 
   itOfLongRun?.('does so beside newer streams after they are rebuilt, too [D14.217, D14.369]', async () => {
     await stopLatest();
-    await restoreOwn('beside-newer-streams');
-    await start(homes.first, urlOf('beside-newer-streams'));
+    await restoreOwn();
+    await start(homes.first, databaseUrl());
     await eligo(homes.first, 'events', 'rebuild-streams');
     const repairs = () => eligo(homes.first, 'events', 'repairs');
     await waitUntil(async () => (await repairs()).includes('missing'), { what: 'the repairs' });
@@ -137,9 +138,14 @@ describe.skipIf('missing' in client)(title, () => {
     return session;
   }
 
-  async function restoreOwn(name: string): Promise<void> {
-    const server = await startServer(name);
-    const { stdout, stderr } = await run(restoreOfOwn, { SERVER_URL: server.url });
+  /** The server is not made anew: two seconds of processor time. */
+  async function restoreOwn(): Promise<void> {
+    const { owner, finder, ofService } = roleNames('');
+    const roles = [owner, finder, ...componentNames.map(ofService)];
+    const dropped = ['drop database eligo', `drop role ${roles.join(', ')}`].map((text) => `--command="${text}"`);
+    const SERVER_URL = server.url;
+    await run([`psql --quiet --set=ON_ERROR_STOP=on --dbname="$SERVER_URL" ${dropped.join(' ')}`], { SERVER_URL });
+    const { stdout, stderr } = await run(restoreOfOwn, { SERVER_URL });
     expect({ stdout, stderr }).toEqual({ stdout: '', stderr: '' });
   }
 
@@ -154,23 +160,18 @@ describe.skipIf('missing' in client)(title, () => {
     latest = undefined;
   }
 
-  async function startServer(name: string, database?: string): Promise<PostgresServer> {
-    // The data is removed with the test.
-    const settings = { fsync: 'off', full_page_writes: 'off' };
+  /** As the container makes it: with an empty database. */
+  async function startServer(): Promise<void> {
     // With the same `.env`: the dump of containers has the superuser's password, too.
     const password = secretsOf(homes.first).postgresPassword;
-    const server = await startPostgres(makeHome(serverHome(name).root), {
-      password,
-      settings,
-      onTrouble: console.error,
-    });
-    servers.set(name, server);
-    if (database !== undefined) await ensureDatabase(server.url, database);
-    return server;
+    // The data is removed with the test.
+    const settings = { fsync: 'off', full_page_writes: 'off' };
+    server = await startPostgres(makeHome(homes.server.root), { password, settings, onTrouble: console.error });
+    await ensureDatabase(server.url, 'eligo');
   }
 
-  function urlOf(server: string): string {
-    const url = new URL(servers.get(server)?.url ?? expect.fail(`there is no server ${server}`));
+  function databaseUrl(): string {
+    const url = new URL(server.url);
     url.pathname = '/eligo';
     return url.href;
   }
