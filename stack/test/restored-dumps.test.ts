@@ -138,7 +138,7 @@ describe.skipIf('missing' in client)(title, () => {
     return session;
   }
 
-  /** The server is not made anew: two seconds of processor time. */
+  /** Restores on the same server without what it has: another server costs one to two seconds of processor time. */
   async function restoreOwn(): Promise<void> {
     const { owner, finder, ofService } = roleNames('');
     const roles = [owner, finder, ...componentNames.map(ofService)];
