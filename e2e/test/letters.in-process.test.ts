@@ -1,9 +1,10 @@
 import { type Api, type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { advanceClock } from '../src/advance-clock.ts';
 import { booksAgree, stopWithBooks } from '../src/books.ts';
 import { type Json, record, records, text } from '../src/records.ts';
 import { runCli } from '../src/run-cli.ts';
-import { make, newCustomer } from '../src/shop.ts';
+import { make, newCard, newCustomer } from '../src/shop.ts';
 
 describe('a letter of medical necessity, by public requests', () => {
   let eligo: Constellation;
@@ -132,7 +133,7 @@ describe('a letter of medical necessity, by public requests', () => {
     }
   });
 
-  // The last one: it changes what the account's sessions take.
+  // The last two: they change what the account's sessions take.
   it('takes the fee that the operator sets, and refunds it where an ordinary card pays for everything [D14.179]', async () => {
     await runCli(eligo, ['accounts', 'update', eligo.account, '--letter-fee', '1500']);
     const sell = () =>
@@ -169,6 +170,100 @@ describe('a letter of medical necessity, by public requests', () => {
     expect(await api.ok('GET', `/v1/refunds/${refundId}`)).toMatchObject({
       refund: { amount: 1_500, reason: 'letter_not_needed' },
     });
+    await booksAgree(eligo);
+  });
+
+  it('is denied for a plan: its fee is refunded, and after a refund of a part a prorated cancellation gives exactly the unused time back to the card that paid the plan [D14.172, D14.349, D14.385]', async () => {
+    await runCli(eligo, ['accounts', 'update', eligo.account, '--letter-fee', '1500']);
+    const frozen_time = '2030-04-01T00:00:00Z';
+    const clock = text(await make(api, '/v1/test_helpers/test_clocks', 'test_clock', { frozen_time }), 'test_clock_id');
+    const owner = await newCustomer(api, { test_clock: clock, first_name: 'Ada', last_name: 'Lovelace' });
+    const glasses = await make(api, '/v1/products', 'product', { name: 'Glasses', hsa_fsa_eligibility: 'vision' });
+    const monthly = { recurring: { interval: 'month' } };
+    const plan = text(await make(api, '/v1/prices', 'price', { product, unit_amount: 2_000, ...monthly }), 'price_id');
+    const device = text(
+      await make(api, '/v1/prices', 'price', { product: text(glasses, 'product_id'), unit_amount: 3_000 }),
+      'price_id',
+    );
+    const sell = () =>
+      make(api, '/v1/checkout/sessions', 'checkout_session', {
+        ...{ mode: 'subscription', customer: owner, success_url: 'https://shop.example/done' },
+        line_items: [plan, device].map((one) => ({ price: one, quantity: 1 })),
+      });
+    const made = await waitUntil(
+      async () => {
+        const session = await sell();
+        return session.amount_total === 6_500 && session;
+      },
+      { what: 'the letter fee in a new session' },
+    );
+    const id = text(made, 'checkout_session_id');
+    const cards = { hsa: await newCard(api, owner, 'hsa'), credit: await newCard(api, owner, 'credit') };
+    const pay = (paying: Json) =>
+      make(api, `/v1/test_helpers/checkout/sessions/${id}/complete`, 'checkout_session', paying);
+    expect(await pay({ payment_method: cards.hsa })).toMatchObject({ status: 'paid', amount_received: 0 });
+    // The shopper is on the page, so that the session goes on with another card for the plan.
+    expect((await fetch(`${text(made, 'redirect_url')}/session`)).status).toBe(200);
+    const [letter = {}] = records(await api.ok('GET', `/v1/letters?checkout_session=${id}`), 'letters');
+    expect((await decide(letter, 'deny')).status).toBe(200);
+    await waitUntil(async () => (await sessionOf(id)).status === 'open', { what: 'the session to be open again' });
+    const sold = await waitUntil(
+      async () => {
+        const answer = await api.post(`/v1/test_helpers/checkout/sessions/${id}/complete`, {
+          checkout_session: { payment_method: cards.hsa, second_payment_method: cards.credit },
+        });
+        return answer.status === 200 && record(answer.body, 'checkout_session');
+      },
+      { withinMs: 20_000, what: 'the payment with another card, once the hold is voided' },
+    );
+    expect(sold).toMatchObject({ status: 'complete', platform_fees: { letter_fee: { status: 'refunded' } } });
+    const isRefunded = (amount: number) =>
+      waitUntil(async () => (await sessionOf(id)).amount_refunded === amount, {
+        ...{ withinMs: 20_000, what: `a refund of ${amount}` },
+      });
+    await isRefunded(1_500);
+    const refundedOfLines = async () => {
+      const { line_items: lines } = record(
+        await api.ok('GET', `/v1/checkout/sessions/${id}/substantiation`),
+        'substantiation',
+      );
+      return (lines as Json[]).map(({ amount_total, amount_refunded }) => [amount_total, amount_refunded]);
+    };
+    expect(await refundedOfLines()).toEqual([
+      [3_500, 1_500],
+      [3_000, 0],
+    ]);
+    await api.ok('POST', `/v1/checkout/sessions/${id}/refund`, {
+      body: { checkout_session: { line_items: [{ price: plan, amount_to_refund: 500 }] } },
+    });
+    await isRefunded(2_000);
+    expect((await advanceClock(api, clock, '2030-04-16T00:00:00Z')).status).toBe(200);
+    // Half of the 15.00 that the shop has kept of the plan.
+    const subscription = text(sold, 'subscription');
+    expect(
+      (await api.delete(`/v1/subscriptions/${subscription}`, { subscription: { refund: 'prorated' } })).status,
+    ).toBe(200);
+    await isRefunded(2_750);
+    expect(await refundedOfLines()).toEqual([
+      [3_500, 2_750],
+      [3_000, 0],
+    ]);
+    const atProcessor = async () => {
+      const all = records(await eligo.sandbox('GET', '/sandbox/charges'), 'data');
+      const own = all.filter(
+        ({ metadata, amount_captured }) => (metadata as Json).session === id && Number(amount_captured) > 0,
+      );
+      return own
+        .map((one) => [Number(one.amount_captured), Number(one.amount_refunded)])
+        .toSorted(([a], [b]) => Number(a) - Number(b));
+    };
+    await waitUntil(async () => (await atProcessor()).some(([, refunded]) => refunded === 2_750), {
+      ...{ withinMs: 20_000, what: 'the refunds at the processor' },
+    });
+    expect(await atProcessor()).toEqual([
+      [3_000, 0],
+      [3_500, 2_750],
+    ]);
     await booksAgree(eligo);
   });
 });

@@ -10,8 +10,12 @@ export class PaymentsPeer {
   readonly refundedLines = new Map<string, readonly number[]>();
   /** What disputes hold of each line of a session, where checkout says it. */
   readonly disputedLines = new Map<string, readonly number[]>();
-  /** Sessions of which the letter fee is refunded. */
-  readonly refundedFees = new Map<string, number>();
+  /** The letter fee that is given back of each line of a session, with what of it is still to be refunded. */
+  readonly letterFees = new Map<string, readonly { readonly cents: number; readonly toRefund: number }[]>();
+  /** What was captured of each line of a session, where checkout says it. */
+  readonly capturedLines = new Map<string, readonly number[]>();
+  /** The payment intents of the cards that paid a session, with what each paid. */
+  readonly cards = new Map<string, Readonly<Record<string, number>>>();
   /** The share of each recurring line of a session in its fees. */
   readonly fees = new Map<string, readonly number[]>();
   readonly #sold = new Map<string, SoldSession>();
@@ -23,20 +27,17 @@ export class PaymentsPeer {
   }
 
   intent(id: string) {
-    return create(PaymentIntentSchema, { paymentIntentId: id, ...this.#givenBack(id) });
+    const ofSession = [...this.cards.values()].find((cards) => id in cards);
+    const amountReceivedCents = BigInt(ofSession?.[id] ?? 0);
+    return create(PaymentIntentSchema, { paymentIntentId: id, amountReceivedCents, ...this.#givenBack(id) });
   }
 
   session(id: string) {
     const amountReceivedCents = BigInt(this.#sold.get(id)?.receivedCents ?? 0);
-    const refundedFee = this.refundedFees.get(id);
-    const letterFee = {
-      amountCents: BigInt(refundedFee ?? 0),
-      status: refundedFee === undefined ? 'paid' : 'refunded',
-    };
     return create(CheckoutSessionSchema, {
       checkoutSessionId: id,
       amountReceivedCents,
-      letterFee,
+      paymentIntentIds: Object.keys(this.cards.get(id) ?? {}),
       ...this.#givenBack(id),
     });
   }
@@ -50,10 +51,18 @@ export class PaymentsPeer {
         amountTotalCents: BigInt(line),
         amountFeeCents: BigInt(this.fees.get(id)?.[index] ?? 0),
         amountRefundedCents: BigInt(this.refundedLines.get(id)?.[index] ?? inProportion(line)),
+        letterFeeCents: BigInt(this.letterFees.get(id)?.[index]?.cents ?? 0),
+        letterFeeToRefundCents: BigInt(this.letterFees.get(id)?.[index]?.toRefund ?? 0),
+        ...this.#capturedOf(id, index),
         ...this.#disputedOf(id, index),
         ...(index < lines.length ? { recurring: { interval: 'month', intervalCount: 1 } } : {}),
       })),
     });
+  }
+
+  #capturedOf(id: string, index: number) {
+    const lines = this.capturedLines.get(id);
+    return lines === undefined ? {} : { amountCapturedCents: BigInt(lines[index] ?? 0) };
   }
 
   #disputedOf(id: string, index: number) {

@@ -1,4 +1,5 @@
 import type { Scope } from '@eligo/postgres';
+import { cents } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
 import { type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
@@ -50,28 +51,77 @@ describe('a prorated refund of a session', () => {
   );
 
   it.each([
-    ['was refunded', [3_000]],
-    ['is to be refunded', [0]],
-  ])('gives back all of the unused time of a plan whose letter fee %s [D14.330, D14.383]', async (_what, refunded) => {
-    const { subscriptionId: id, sessionId } = await sell(on, scope, {
-      ...{ items: [{ unitAmountCents: 2_000, quantity: 1, feeCents: 3_000 }], receivedCents: 5_000 },
-    });
-    on.peers.payments.refundedFees.set(sessionId, 3_000);
-    on.peers.payments.refundedLines.set(sessionId, refunded);
-    on.peers.refunded.set(sessionId, refunded[0] ?? 0);
-    expect(await cancel(id, half)).toEqual([1_000]);
-  });
+    ['was refunded', 3_000, 0, 1_000],
+    ['is to be refunded', 0, 3_000, 1_000],
+    ['was refunded, and a part of the plan', 3_000 + 400, 0, 800],
+    ['is to be refunded, and a part of the plan was', 400, 3_000, 800],
+  ])(
+    'gives back all of the unused time of a plan whose letter fee %s [D14.330, D14.383, D14.385]',
+    async (_what, refunded, toRefund, expected) => {
+      const { subscriptionId: id, sessionId } = await sell(on, scope, {
+        ...{ items: [{ unitAmountCents: 2_000, quantity: 1, feeCents: 3_000 }], receivedCents: 5_000 },
+      });
+      on.peers.payments.letterFees.set(sessionId, [{ cents: 3_000, toRefund }]);
+      on.peers.payments.refundedLines.set(sessionId, [refunded]);
+      on.peers.refunded.set(sessionId, refunded);
+      expect(await cancel(id, half)).toEqual([expected]);
+    },
+  );
 
-  it('gives no time back twice where the shop refunded a plan beside its letter fee [D14.383]', async () => {
+  it('gives all of the unused time of a plan back after any refund of a device beside its letter fee [D14.383, D14.385]', async () => {
     const { subscriptionId: id, sessionId } = await sell(on, scope, {
       ...{ items: [{ unitAmountCents: 2_000, quantity: 1, feeCents: 3_000 }], receivedCents: 5_000, onceCents: 10_000 },
     });
-    on.peers.payments.refundedFees.set(sessionId, 3_000);
-    // Of the fee 10.00 were noted at the plan and 20.00 at the device; the shop then refunded all of the plan's 20.00.
-    on.peers.payments.refundedLines.set(sessionId, [3_000, 2_000]);
-    on.peers.refunded.set(sessionId, 5_000);
-    expect(await cancel(id, half)).toEqual([400]);
+    on.peers.payments.letterFees.set(sessionId, [{ cents: 3_000, toRefund: 0 }]);
+    on.peers.payments.refundedLines.set(sessionId, [3_000, 7_000]);
+    on.peers.refunded.set(sessionId, 10_000);
+    expect(await cancel(id, half)).toEqual([1_000]);
   });
+
+  it.each([
+    ['prorated', null, [5_000]],
+    ['custom', 6_000, [6_000]],
+  ] as const)(
+    'and one that is %s takes nothing of a plan for a device on the other card that was refunded and disputed [D14.3, D14.384, D14.386]',
+    async (refund, refundAmountCents, expected) => {
+      const { subscriptionId: id, sessionId } = await sell(on, scope, {
+        ...{ items: [{ unitAmountCents: 10_000, quantity: 1 }], receivedCents: 10_000, onceCents: 30_000 },
+      });
+      const [ofPlan, ofDevice] = [`fpi_plan_${sessionId}`, `fpi_device_${sessionId}`];
+      on.peers.payments.cards.set(sessionId, { [ofPlan]: 10_000, [ofDevice]: 30_000 });
+      on.peers.payments.refundedLines.set(sessionId, [0, 30_000]);
+      on.peers.payments.disputedLines.set(sessionId, [0, 0]);
+      for (const of of [sessionId, ofDevice]) {
+        on.peers.refunded.set(of, 30_000);
+        on.peers.disputed.set(of, 30_000);
+      }
+      on.at(half);
+      await cancelSubscription(on.context, scope, id, {
+        atPeriodEnd: false,
+        refund,
+        refundAmountCents: refundAmountCents && cents(refundAmountCents),
+      });
+      expect((await refundsOf(id)).map(({ amountCents }) => amountCents)).toEqual(expected);
+    },
+  );
+
+  it.each([
+    ['all of it', [10_000, 0], [0, 0], [5_000]],
+    ['what a dispute has left of it', [10_000, 0], [2_000, 0], [4_000]],
+    ['nothing, where the shop captured the device alone', [0, 10_000], [0, 0], []],
+  ] as const)(
+    'of a session that was captured in part gives back the unused time of what was captured of the plan: %s [D14.330, D14.332, D14.386]',
+    async (_what, captured, disputed, expected) => {
+      const { subscriptionId: id, sessionId } = await sell(on, scope, {
+        ...{ items: [{ unitAmountCents: 10_000, quantity: 1 }], receivedCents: 0, onceCents: 10_000 },
+      });
+      on.peers.payments.sold(sessionId, 10_000, [10_000], 10_000);
+      on.peers.payments.capturedLines.set(sessionId, captured);
+      on.peers.payments.disputedLines.set(sessionId, disputed);
+      on.peers.disputed.set(sessionId, disputed[0]);
+      expect(await cancel(id, half)).toEqual(expected);
+    },
+  );
 
   it('gives back the unused time of the line that is not refunded, whatever fees the lines have [D14.330, D14.332]', async () => {
     const { subscriptionId: id, sessionId } = await sell(on, scope, {

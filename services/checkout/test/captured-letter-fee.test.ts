@@ -72,7 +72,7 @@ async function ends(session: Session, letterFeeStatus: string, received: number,
 }
 
 const feeOf = ({ id }: Session, amount: number) => ({
-  ...{ operationId: `letter-fee:${id}`, amountCents: BigInt(amount), reason: 'letter_not_needed' },
+  ...{ operationId: `letter-fee:${id}`, amountCents: BigInt(amount), reason: 'letter_not_needed', letterFee: true },
 });
 
 describe('the letter fee of a session that is captured in parts', () => {
@@ -213,7 +213,8 @@ describe('the letter fee of a session that is paid anew after a denied letter', 
     const reserve = (askedByPartner: boolean, refundId = `fre_${session.id}`) =>
       reserveRefund(fixture.context, fixture.scope, {
         ...{ refundId, sessionId: null, paymentIntentId: other?.id ?? '', features: [], askedByPartner },
-        ...{ preview: false, instruction: { amount: cents(1_500), atMost: true, entries: [], methods: [] } },
+        preview: false,
+        instruction: { amount: cents(1_500), atMost: true, letterFee: true, entries: [], methods: [] },
       });
     // A partner refunds a payment intent once it has succeeded.
     await expect(reserve(true, `fre_2${session.id}`)).rejects.toMatchObject({ code: 'payment_intent_not_succeeded' });

@@ -8,7 +8,7 @@ import { reserveRefund, reserveRefundAlone } from '../src/actions/reserve-refund
 import type { PaymentMethod } from '../src/domain/payment-method.ts';
 import type { RefundInstruction } from '../src/domain/refund-allocation.ts';
 import type { Session } from '../src/domain/session.ts';
-import { disputedLineMessage } from '../src/messages/line-item.ts';
+import { lineStandingMessage } from '../src/messages/line-item.ts';
 import { sessionRequestOf } from '../src/rpc/session-request.ts';
 import { type CapturesFixture, openCapturesFixture } from './captures-fixture.ts';
 import { callIn, line, sessionMessage } from './fixture.ts';
@@ -175,8 +175,7 @@ describe('a refund of unused time', () => {
     // An ordinary card pays for everything, so nothing is reviewed.
     const session = await lettersFixture(fixture).pay(made, [credit]);
     expect(session).toMatchObject({ status: 'complete', amountReceivedCents: 7_000, letterFeeStatus: 'refunded' });
-    const [withFee] = await fixture.prices(session);
-    await reserve(session, { entries: [{ priceId: withFee ?? '', amount: cents(3_000) }] });
+    await reserve(session, { amount: cents(3_000), atMost: true, letterFee: true });
     await unusedTime(session, 2_000);
     const first = await firstPosition(session);
     expect(await perLine(session)).toEqual([
@@ -190,7 +189,7 @@ describe('the lines of a session', () => {
   it('say what disputes hold of each, by the card that paid it [D14.332, D14.384]', async () => {
     const heldOf = async ({ id }: Session) => {
       const lines = await readLineItems(fixture.context, fixture.scope, id);
-      return lines.map((one) => disputedLineMessage(one).amountDisputedCents);
+      return lines.map((one) => lineStandingMessage(one).amountDisputedCents);
     };
     const session = await sold({ lines: [plan(4_000, eligible), plan(8_000), line({ unitAmount: 2_000 })] });
     expect(await heldOf(session)).toEqual([0n, 0n, 0n]);

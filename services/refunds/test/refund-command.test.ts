@@ -18,7 +18,7 @@ const command = (
   scope: { accountId: string; testMode: boolean },
   sessionId: string,
   operationId: string,
-  parts: { recurringLinesOnly?: boolean } = {},
+  parts: { recurringLinesOnly?: boolean; letterFee?: boolean } = {},
 ): Event =>
   create(EventSchema, {
     eventId: newId('event'),
@@ -76,24 +76,29 @@ describe("billing's word that money is to be returned", () => {
     ]);
   });
 
-  it('is told to checkout as of the lines that recur only where the command says so: an older one does not [D14.349]', async () => {
-    const scope = someScope();
-    const session = await on.paid(scope, { hsa: 2_000 });
-    const consumer = refundCommands({ wake: () => undefined } as Partial<Context> as Context);
-    for (const [operation, parts] of [
-      ['cancel:1', {}],
-      ['cancel:2', { recurringLinesOnly: true }],
-    ] as const) {
-      const event = command(scope, session.id, operation, parts);
-      await handleOnce(on.service.database, consumer.consumer, event, consumer.handle);
-      await on.sweep();
-    }
-    const { refunds } = await on.refunds.listRefunds({}, on.as(scope));
-    const told = refunds.reverse().map(({ refundId }) => on.checkout.instructions.get(refundId));
-    expect(told).toMatchObject(
-      [false, true].map((recurringLinesOnly) => ({ amountCents: 450n, atMost: true, recurringLinesOnly })),
-    );
-  });
+  it.each([
+    ['the lines that recur', { recurringLinesOnly: true }],
+    ['the letter fee', { letterFee: true }],
+  ])(
+    'is told to checkout as of %s only where the command says so: an older one does not [D14.349, D14.385]',
+    async (_of, says) => {
+      const scope = someScope();
+      const session = await on.paid(scope, { hsa: 2_000 });
+      const consumer = refundCommands({ wake: () => undefined } as Partial<Context> as Context);
+      for (const [operation, parts] of [
+        ['cancel:1', {}],
+        ['cancel:2', says],
+      ] as const) {
+        const event = command(scope, session.id, operation, parts);
+        await handleOnce(on.service.database, consumer.consumer, event, consumer.handle);
+        await on.sweep();
+      }
+      const { refunds } = await on.refunds.listRefunds({}, on.as(scope));
+      const told = refunds.reverse().map(({ refundId }) => on.checkout.instructions.get(refundId));
+      const none = { amountCents: 450n, atMost: true, recurringLinesOnly: false, letterFee: false };
+      expect(told).toMatchObject([none, { ...none, ...says }]);
+    },
+  );
 
   it('waits while the session is busy, and ends when checkout refuses it', async () => {
     const scope = someScope();

@@ -107,6 +107,9 @@ async function shareOfSession({ checkout, callerFor }: Context, scope: Scope, se
       recurs: line.recurring !== undefined,
       totalCents: centsFromInt64(line.amountTotalCents),
       feeCents: centsFromInt64(line.amountFeeCents),
+      letterFeeCents: centsFromInt64(line.letterFeeCents),
+      letterFeeToRefundCents: centsFromInt64(line.letterFeeToRefundCents),
+      capturedCents: line.amountCapturedCents === undefined ? undefined : centsFromInt64(line.amountCapturedCents),
       refundedCents: centsFromInt64(line.amountRefundedCents),
       disputedCents: line.amountDisputedCents === undefined ? undefined : centsFromInt64(line.amountDisputedCents),
     })),
@@ -114,9 +117,6 @@ async function shareOfSession({ checkout, callerFor }: Context, scope: Scope, se
       receivedCents: centsFromInt64(amountReceivedCents),
       leftCents: cents(Math.max(0, centsFromInt64(amountReceivedCents) - centsFromInt64(amountRefundedCents))),
       disputedCents: centsFromInt64(amountDisputedCents),
-      // Beside another refund it is not known which of a line's refunds was the fee's.
-      isLetterFeeRefunded:
-        session.letterFee?.status === 'refunded' && amountRefundedCents <= session.letterFee.amountCents,
     },
   );
 }

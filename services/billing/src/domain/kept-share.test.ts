@@ -1,4 +1,5 @@
 import { cents } from '@eligo/values';
+import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { type PaidLine, sharesOfRecurring } from './kept-share.ts';
 
@@ -12,6 +13,9 @@ const line = (
   recurs,
   totalCents: cents(totalCents),
   feeCents: cents(feeCents),
+  letterFeeCents: cents(0),
+  letterFeeToRefundCents: cents(0),
+  capturedCents: undefined,
   refundedCents: cents(refundedCents),
   disputedCents: disputedCents === undefined ? undefined : cents(disputedCents),
 });
@@ -19,11 +23,18 @@ const amounts = (leftCents: number, disputedCents: number, receivedCents = 13_00
   receivedCents: cents(receivedCents),
   leftCents: cents(leftCents),
   disputedCents: cents(disputedCents),
-  isLetterFeeRefunded: false,
 });
-const feeRefunded = (leftCents: number, disputedCents: number, receivedCents: number) => ({
-  ...amounts(leftCents, disputedCents, receivedCents),
-  isLetterFeeRefunded: true,
+/** A line that recurs, of which a letter fee is given back: what is refunded of it, and what of the letter fee is still to be refunded. */
+const withLetter = (
+  totalCents: number,
+  letterFeeCents: number,
+  refundedCents: number,
+  toRefundCents: number,
+  { partnerFee = 0, disputed = 0, captured = totalCents } = {},
+): PaidLine => ({
+  ...line(totalCents, refundedCents, true, letterFeeCents + partnerFee, disputed),
+  ...{ letterFeeCents: cents(letterFeeCents), letterFeeToRefundCents: cents(toRefundCents) },
+  capturedCents: cents(captured),
 });
 /** What is kept for the time of the lines that recur. */
 const keptOfRecurring = (...given: Parameters<typeof sharesOfRecurring>) => {
@@ -95,27 +106,66 @@ it('keeps for time what each line costs without its own fees [D14.354]', () => {
 });
 
 it.each([
-  ['was refunded of its line', [line(5_000, 3_000, true, 3_000)], feeRefunded(2_000, 0, 5_000), 2_000],
-  ['is to be refunded', [line(5_000, 0, true, 3_000)], feeRefunded(5_000, 0, 5_000), 2_000],
-  [
-    'was refunded of every line',
-    [line(5_000, 1_500, true, 3_000), line(5_000, 1_500, false)],
-    feeRefunded(7_000, 0, 10_000),
-    2_000,
-  ],
-  ['was refunded with a part of the plan', [line(5_000, 3_500, true, 3_000)], feeRefunded(1_500, 0, 5_000), 1_500],
+  ['was refunded of its line', withLetter(5_000, 3_000, 3_000, 0), 2_000],
+  ['is to be refunded', withLetter(5_000, 3_000, 0, 3_000), 2_000],
+  ['was refunded in part, and the rest is to be', withLetter(5_000, 3_000, 1_000, 2_000), 2_000],
+  ['was refunded beside a part of the plan', withLetter(5_000, 3_000, 3_500, 0), 1_500],
+  ['is to be refunded beside a part of the plan', withLetter(5_000, 3_000, 500, 3_000), 1_500],
+  ['was refunded with what a refund of the line had left of it', withLetter(4_500, 1_500, 1_500 + 1_000, 0), 2_000],
+  ['was refunded, with another fee, which is not', withLetter(6_000, 3_000, 3_000, 0, { partnerFee: 1_000 }), 2_000],
+  ['was refunded, with half of the rest', withLetter(6_000, 3_000, 4_500, 0, { partnerFee: 1_000 }), 1_000],
   [
     'was refunded, and a dispute holds half of the rest',
-    [line(5_000, 3_000, true, 3_000, 1_000)],
-    feeRefunded(2_000, 1_000, 5_000),
+    withLetter(5_000, 3_000, 3_000, 0, { disputed: 1_000 }),
     1_000,
   ],
-  [
-    'was refunded of what was captured in part',
-    [line(5_000, 1_500, true, 3_000), line(5_000, 0, false)],
-    feeRefunded(3_500, 0, 5_000),
-    1_000,
-  ],
-])('takes nothing of a plan for a letter fee that %s [D14.330, D14.383]', (_what, lines, given, kept) => {
-  expect(keptOfRecurring(lines, given)).toBe(kept);
+  ['was refunded of what was captured in part', withLetter(5_000, 3_000, 1_500, 0, { captured: 2_500 }), 1_000],
+  ['is to be refunded, where the shop refunded more than the plan', withLetter(5_000, 3_000, 2_500, 3_000), 0],
+  ['is all that the plan costs', withLetter(3_000, 3_000, 3_000, 0), 0],
+] as const)('takes nothing of a plan for a letter fee that %s [D14.330, D14.383, D14.385]', (_what, plan, kept) => {
+  expect(keptOfRecurring([plan, line(1_000, 0, false)], amounts(6_000, 0, 6_000))).toBe(kept);
+});
+
+it.each([
+  ['all of the plan, where the plan alone was captured', 3_000, 0, 0, 3_000, 3_000],
+  ['what a dispute leaves of it', 3_000, 0, 1_000, 3_000, 2_000],
+  ['what a refund leaves of it', 3_000, 500, 0, 3_000, 2_500],
+  ['what was captured of it', 1_200, 0, 0, 1_200, 1_200],
+  ['nothing, where the device alone was captured', 0, 0, 0, 0, 0],
+] as const)(
+  'counts what was captured of each line, where checkout says it: %s [D14.332, D14.386]',
+  (_what, captured, refunded, disputed, paidCents, kept) => {
+    const plan = { ...line(3_000, refunded, true, 0, disputed), capturedCents: cents(captured) };
+    const device = { ...line(10_000, 0, false, 0, 0), capturedCents: cents(3_000 - captured) };
+    const given = amounts(3_000 - refunded, disputed, 3_000);
+    expect(sharesOfRecurring([plan, device], given)).toEqual({ paidCents, takenBackCents: paidCents - kept });
+  },
+);
+
+it('never keeps more of a line than was captured and is neither refunded, disputed nor to be refunded as a letter fee [D14.332, D14.385]', () => {
+  const share = fc.double({ min: 0, max: 1, noNaN: true });
+  const lines = fc
+    .record({
+      ...{ time: fc.nat(50_000), letterFee: fc.nat(50_000), partnerFee: fc.nat(5_000) },
+      ...{ captured: share, refunded: share, toRefund: share, disputed: share },
+    })
+    .map(({ time, letterFee, partnerFee, ...of }): PaidLine => {
+      const totalCents = time + letterFee + partnerFee;
+      const captured = Math.floor(totalCents * of.captured);
+      const refunded = Math.floor(captured * of.refunded);
+      const parts = { partnerFee, captured, disputed: Math.floor((captured - refunded) * of.disputed) };
+      return withLetter(totalCents, letterFee, refunded, Math.floor(letterFee * of.toRefund), parts);
+    });
+  fc.assert(
+    fc.property(lines, (one) => {
+      const { capturedCents = cents(0), refundedCents, disputedCents = cents(0), letterFeeToRefundCents } = one;
+      const left = capturedCents - refundedCents;
+      const { paidCents, takenBackCents } = sharesOfRecurring([one], amounts(left, disputedCents, capturedCents));
+      expect(takenBackCents).toBeGreaterThanOrEqual(0);
+      expect(takenBackCents).toBeLessThanOrEqual(paidCents);
+      expect(paidCents - takenBackCents).toBeLessThanOrEqual(left - disputedCents);
+      expect(paidCents - takenBackCents).toBeLessThanOrEqual(Math.max(0, left - letterFeeToRefundCents));
+    }),
+    { numRuns: 2_000 },
+  );
 });

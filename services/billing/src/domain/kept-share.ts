@@ -28,6 +28,11 @@ export interface PaidLine {
   readonly totalCents: Cents;
   /** What of that are fees of the session: these do not recur. */
   readonly feeCents: Cents;
+  /** What of the fees is a letter fee that is given back, and what of that is still to be refunded. */
+  readonly letterFeeCents: Cents;
+  readonly letterFeeToRefundCents: Cents;
+  /** What was captured of it; undefined if checkout does not say it. */
+  readonly capturedCents: Cents | undefined;
   readonly refundedCents: Cents;
   /** What open and lost disputes of its cards hold of it; undefined if checkout does not say it. */
   readonly disputedCents: Cents | undefined;
@@ -38,13 +43,11 @@ interface SessionAmounts {
   readonly receivedCents: Cents;
   readonly leftCents: Cents;
   readonly disputedCents: Cents;
-  /** Whether the letter fee is given back, whichever lines its refund is noted at. */
-  readonly isLetterFeeRefunded: boolean;
 }
 
 /**
- * What was paid with a session for the time of the lines that recur, and what was taken back of that: of each by itself. A refund knows its lines. A dispute does not:
- * checkout says what it holds of each line of its card. Nor does a capture of a part: each line has its share of it. Fees are for no time.
+ * What was paid with a session for the time of the lines that recur, and what was taken back of that: of each by itself. A refund and a capture know their lines. A dispute does not:
+ * checkout says what it holds of each line of its card. Fees are for no time.
  */
 export function sharesOfRecurring(lines: readonly PaidLine[], session: SessionAmounts): KeptShare {
   const wholeCents = sumCents(lines.map(({ totalCents }) => totalCents));
@@ -56,16 +59,21 @@ export function sharesOfRecurring(lines: readonly PaidLine[], session: SessionAm
 }
 
 function shareOfLine(line: PaidLine, wholeCents: Cents, session: SessionAmounts): KeptShare {
-  const { totalCents, feeCents, refundedCents } = line;
-  const { receivedCents, isLetterFeeRefunded } = session;
-  const capturedCents = receivedCents < wholeCents ? partOf(totalCents, receivedCents, wholeCents) : totalCents;
+  const { totalCents, feeCents, letterFeeCents, letterFeeToRefundCents, refundedCents } = line;
+  const capturedCents = line.capturedCents ?? shareOfCapture(totalCents, wholeCents, session);
   const restCents = cents(Math.max(0, capturedCents - refundedCents));
-  const ofTime = (amount: Cents) => partOf(amount, totalCents - feeCents, totalCents);
-  const paidCents = ofTime(capturedCents);
-  // The refund of a letter fee says nothing of the lines, and may still be on its way: what is left of a line is for its time first.
-  const leftCents = isLetterFeeRefunded ? cents(Math.min(restCents, paidCents)) : ofTime(restCents);
+  const timeCents = totalCents - feeCents;
+  const paidCents = partOf(capturedCents, timeCents, totalCents);
+  // A letter fee that is given back is no part of what is left: it is refunded by itself.
+  const besideCents = cents(Math.max(0, restCents - letterFeeToRefundCents));
+  const leftCents = cents(Math.min(paidCents, partOf(besideCents, timeCents, totalCents - letterFeeCents)));
   const keptCents = partOf(leftCents, restCents - heldOf(line, restCents, session), restCents);
   return { paidCents, takenBackCents: cents(paidCents - keptCents) };
+}
+
+// A checkout of the release before says what was received with the session alone: then a capture of a part is of each line in proportion.
+function shareOfCapture(totalCents: Cents, wholeCents: Cents, { receivedCents }: SessionAmounts): Cents {
+  return receivedCents < wholeCents ? partOf(totalCents, receivedCents, wholeCents) : totalCents;
 }
 
 // A checkout of the release before says what is held of the whole session alone: then it is of each line in proportion.

@@ -1,6 +1,7 @@
 import { type EncodedEvent, encodeEvent, type NewEvent } from '@eligo/events';
 import type { Scope } from '@eligo/postgres';
 import { cents } from '@eligo/values';
+import { type LineWithFees, letterFeesGivenBack } from '../domain/letter-fee.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
 import {
   allocateRefund,
@@ -74,6 +75,7 @@ export function plannedReservation(
     reserved: { cards: describe(after, amountsOf(allocation), captures), session: saved, at },
     write: {
       ...{ refundId, sessionId: session?.id ?? null, paymentIntentId, allocation, at },
+      isLetterFee: reservation.instruction.letterFee === true,
       chargeIds: after.map((card) => card.charge?.id ?? null),
       captures: [...captures].flatMap(([cardId, parts]) => parts.map((part) => ({ ...part, cardId }))),
       events: eventsOf(scope, after, saved, at),
@@ -131,12 +133,20 @@ function allocated(instruction: RefundInstruction, { refunded, cards, lines }: R
               paymentIntentId:
                 line.paymentIntentId !== null && own.has(line.paymentIntentId) ? line.paymentIntentId : null,
             })),
-      isLetterFeeRefunded: refunded?.session.letterFeeStatus === 'refunded',
+      letterFees: refunded === undefined ? new Map() : letterFeesGivenBack(refunded.session, wholeLines(lines)),
       captured: refunded?.captured ?? none,
       refunded: refunded?.refunded ?? none,
     },
     instruction,
   );
+}
+
+// A line that two cards paid is there once for each.
+function wholeLines(lines: readonly RefundableLine[]): LineWithFees[] {
+  const whole = new Map(
+    lines.flatMap((line) => (line.whole === undefined ? [] : [[line.whole.id, line.whole] as const])),
+  );
+  return [...whole.values()];
 }
 
 function wholeAsLine(intent: PaymentIntent): RefundableLine {

@@ -5,12 +5,12 @@ import { type RefundRequested, RefundRequestedSchema } from '@eligo/proto/events
 import { type CapturedLetterFee, capturedLetterFee, letterFeeOfPaid } from '../domain/letter-fee.ts';
 import type { Session } from '../domain/session.ts';
 import { lettersOfSession } from '../store/letters.ts';
-import { loadSessionLines } from '../store/session-lines.ts';
+import { loadSessionLines, noteLetterFeeGivenBack } from '../store/session-lines.ts';
 
 /**
  * The session, which is becoming complete, with its letter fee settled. What was captured of a fee without an approved letter is refunded once: because an
- * ordinary card paid for everything and nothing was reviewed, or because every letter was denied and another card paid for their lines. The command is in this
- * transaction, under its own operation id. The caller holds the session's row and saves it, and has sent the statements that note what was captured of its lines.
+ * ordinary card paid for everything and nothing was reviewed, or because every letter was denied and another card paid for their lines. The lines that the fee is a
+ * part of note it, and the command is in this transaction, under its own operation id. The caller holds the session's row and saves it, and has sent the statements that note what was captured of its lines.
  */
 export async function settleLetterFee(tx: Tx, scope: Scope, session: Session, at: Date): Promise<Session> {
   if (session.letterFeeStatus !== 'pending') return session;
@@ -22,7 +22,12 @@ export async function settleLetterFee(tx: Tx, scope: Scope, session: Session, at
   const reviews = [...letters.values()].flatMap(({ sessionId, status }) => (sessionId === session.id ? [status] : []));
   const fee = capturedLetterFee(session, lines);
   const letterFeeStatus = letterFeeOfPaid(session, reviews, fee);
-  if (letterFeeStatus === 'refunded') await requestRefund(tx, scope, session, fee, reviews.length > 0, at);
+  if (letterFeeStatus === 'refunded') {
+    await Promise.all([
+      noteLetterFeeGivenBack(tx, scope, session.id, fee.remainingOfLines),
+      requestRefund(tx, scope, session, fee, reviews.length > 0, at),
+    ]);
+  }
   return { ...session, letterFeeStatus };
 }
 
@@ -51,6 +56,7 @@ async function requestRefund(
         subject,
         amountCents: BigInt(remainingCents),
         reason: isReviewed ? 'letter_denied' : 'letter_not_needed',
+        letterFee: true,
       }),
     },
   });

@@ -216,7 +216,11 @@ export function componentsOfLines(lines: readonly SessionLine[], taken: CaptureA
 }
 
 /** Of a component of a line, what belongs to a captured part of the line, rounded down; all of it with the last cent. */
-export function shareOfLine(line: SessionLine, component: Cents, capturedCents: number): number {
+export function shareOfLine(
+  line: Pick<SessionLine, 'amountTotalCents'>,
+  component: Cents,
+  capturedCents: number,
+): number {
   if (line.amountTotalCents === 0) return 0;
   return Number((BigInt(component) * BigInt(capturedCents)) / BigInt(line.amountTotalCents));
 }

@@ -1,10 +1,4 @@
 import { type Cents, cents, centsFromInt64, sumCents } from '@eligo/values';
-import type { SessionLine } from './session.ts';
-
-/** A line of a session with what open and lost disputes hold of it. */
-export interface DisputedLine extends SessionLine {
-  readonly amountDisputedCents: Cents;
-}
 
 /** A line as far as one card paid it. */
 interface PaidLine {

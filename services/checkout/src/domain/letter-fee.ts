@@ -1,4 +1,4 @@
-import { type Cents, cents } from '@eligo/values';
+import { type Cents, cents, sumCents } from '@eligo/values';
 import { shareOfLine } from './capture-allocation.ts';
 import type { LetterStatus } from './letter.ts';
 import { feesOf } from './repricing.ts';
@@ -8,30 +8,88 @@ import { spreadEach } from './split.ts';
 /** What was captured of a session's letter fee with the lines that it is a part of. */
 export interface CapturedLetterFee {
   readonly capturedCents: Cents;
-  /** Of that, what no refund of these lines has given back. */
+  /** Of that, what no refund of these lines has given back: in all, and of each line that has some of it. */
   readonly remainingCents: Cents;
+  readonly remainingOfLines: readonly { readonly lineId: string; readonly amountCents: Cents }[];
   /** The card that paid it, null where nothing of these lines was captured. */
   readonly paymentIntentId: string | null;
 }
+
+/** What of the letter fee is a part of a line, where the fee is given back. */
+export interface LetterFeeOfLine {
+  /** Of the line as it was split. */
+  readonly wholeCents: Cents;
+  /** What is still to be refunded of it. */
+  readonly pendingCents: Cents;
+}
+
+/** What the letter fee of a line depends on. */
+export type LineWithFees = Pick<
+  SessionLine,
+  | 'id'
+  | 'amountSubtotalCents'
+  | 'amountDiscountCents'
+  | 'amountFeeCents'
+  | 'amountTotalCents'
+  | 'amountCapturedCents'
+  | 'amountRefundedCents'
+  | 'letterFeeGivenBackCents'
+  | 'letterFeeRefundedCents'
+>;
 
 type SessionWithFee = Pick<Session, 'fees' | 'letterFeeStatus' | 'letterFeeCents'>;
 
 /** The fee's share of what was captured of each line, less its share of what was refunded of it. `lines` are all lines, in the cart's order. */
 export function capturedLetterFee(session: SessionWithFee, lines: readonly SessionLine[]): CapturedLetterFee {
   const parts = letterFeeParts(session, lines);
-  const shareOf = (amountOf: (line: SessionLine) => Cents) =>
-    parts.reduce((sum, { line, part }) => sum + shareOfLine(line, part, amountOf(line)), 0);
-  const captured = shareOf((line) => line.amountCapturedCents);
+  const remaining = parts.map(({ line, part }) => ({
+    lineId: line.id,
+    amountCents: cents(capturedOf(line, part) - shareOfLine(line, part, line.amountRefundedCents)),
+  }));
   const payer = parts.find(({ line }) => line.amountCapturedCents > 0)?.line;
   return {
-    capturedCents: cents(captured),
-    remainingCents: cents(captured - shareOf((line) => line.amountRefundedCents)),
+    capturedCents: sumCents(parts.map(({ line, part }) => capturedOf(line, part))),
+    remainingCents: sumCents(remaining.map(({ amountCents }) => amountCents)),
+    remainingOfLines: remaining.filter(({ amountCents }) => amountCents > 0),
     paymentIntentId: payer?.paymentIntentId ?? null,
   };
 }
 
+/**
+ * The letter fee that is given back, by the line that it is a part of; none while the fee is kept. Its refund says that it is the fee, and is noted at these lines. One of an
+ * earlier release does not, and was spread over all lines of its card: where exactly the fee was refunded of a session, it counts as the fee. `lines` are all lines, in the cart's order.
+ */
+export function letterFeesGivenBack(
+  session: SessionWithFee & Pick<Session, 'amountRefundedCents'>,
+  lines: readonly LineWithFees[],
+): ReadonlyMap<string, LetterFeeOfLine> {
+  if (session.letterFeeStatus !== 'refunded') return new Map();
+  const isNoted = lines.some((line) => line.letterFeeGivenBackCents > 0);
+  const fees = letterFeeParts(session, lines).map(({ line, part }) => ({
+    ...{ line, wholeCents: part, refundedCents: line.letterFeeRefundedCents },
+    givenBackCents: isNoted ? line.letterFeeGivenBackCents : capturedOf(line, part),
+  }));
+  const isUnnamed =
+    fees.every(({ refundedCents }) => refundedCents === 0) &&
+    session.amountRefundedCents === sumCents(fees.map(({ givenBackCents }) => givenBackCents));
+  if (!isNoted && !isUnnamed) return new Map();
+  return new Map(
+    fees.map(({ line, wholeCents, refundedCents, givenBackCents }) => {
+      const refunded = isUnnamed ? Math.min(line.amountRefundedCents, givenBackCents) : refundedCents;
+      return [line.id, { wholeCents, pendingCents: cents(givenBackCents - refunded) }];
+    }),
+  );
+}
+
+function capturedOf(line: LineWithFees, part: Cents): Cents {
+  return cents(shareOfLine(line, part, line.amountCapturedCents));
+}
+
 // The fees of a line that are not the partner's. A denied letter changes the class of its lines, so the class does not tell them.
-function letterFeeParts(session: SessionWithFee, lines: readonly SessionLine[]): { line: SessionLine; part: Cents }[] {
+function letterFeeParts<Line extends LineWithFees>(
+  session: SessionWithFee,
+  lines: readonly Line[],
+): { line: Line; part: Cents }[] {
   const partner = spreadEach(
     feesOf(session).partner.map(({ amountCents }) => amountCents),
     lines.map((line) => cents(line.amountSubtotalCents - line.amountDiscountCents)),

@@ -365,6 +365,8 @@ function sessionLines(sessionId: string, cart: ResolvedCart, split: Split): Sess
       recurring: line.recurring,
       amountCapturedCents: cents(0),
       amountRefundedCents: cents(0),
+      letterFeeGivenBackCents: cents(0),
+      letterFeeRefundedCents: cents(0),
       paymentIntentId: null,
     };
   });

@@ -130,17 +130,32 @@ describe('a refund of unused time', () => {
     expect(exact(1_000)).toMatchObject({ amount: 1_000 });
   });
 
-  it.each<[string, Facts, readonly number[]]>([
-    ['was refunded of its line', plan('other', 5_000, { refunded: 3_000, recurs: { fee: 3_000 } }), [500, 500]],
-    ['is to be refunded', plan('other', 5_000, { recurs: { fee: 3_000 } }), [500, 500]],
-    ['was refunded with a part', plan('other', 5_000, { refunded: 4_000, recurs: { fee: 3_000 } }), [667, 333]],
+  const letterFee = (wholeCents: number, pendingCents: number) =>
+    new Map([['1', { wholeCents: cents(wholeCents), pendingCents: cents(pendingCents) }]]);
+  it.each<[string, Facts, number, readonly number[]]>([
+    ['was refunded of its line', plan('other', 5_000, { refunded: 3_000, recurs: { fee: 3_000 } }), 0, [500, 500]],
+    ['is to be refunded', plan('other', 5_000, { recurs: { fee: 3_000 } }), 3_000, [500, 500]],
+    ['was refunded beside a part', plan('other', 5_000, { refunded: 4_000, recurs: { fee: 3_000 } }), 0, [667, 333]],
     [
-      'was captured in part',
-      plan('other', 2_500, { refunded: 1_000, recurs: { total: 5_000, fee: 3_000 } }),
+      'is to be refunded beside a part',
+      plan('other', 5_000, { refunded: 1_000, recurs: { fee: 3_000 } }),
+      3_000,
       [667, 333],
     ],
-  ])('counts a plan without a letter fee that %s [D14.330, D14.383]', (_what, withFee, expected) => {
-    const sold = { ...session([plan('health', 2_000), withFee]), isLetterFeeRefunded: true };
+    [
+      'was captured in part',
+      plan('other', 2_500, { refunded: 1_500, recurs: { total: 5_000, fee: 3_000 } }),
+      0,
+      [667, 333],
+    ],
+    [
+      'was refunded, with another fee',
+      plan('other', 6_000, { refunded: 3_000, recurs: { fee: 4_000 } }),
+      0,
+      [500, 500],
+    ],
+  ])('counts a plan without a letter fee that %s [D14.330, D14.383, D14.385]', (_what, withFee, pending, expected) => {
+    const sold = { ...session([plan('health', 2_000), withFee]), letterFees: letterFee(3_000, pending) };
     expect(perLine(sold, 1_000)).toEqual(expected);
   });
 

@@ -1,12 +1,13 @@
 import { Failure } from '@eligo/failures';
-import { allocate, type Cents, cents, centsFromInt64, sumCents } from '@eligo/values';
+import { type Cents, cents, centsFromInt64, sumCents } from '@eligo/values';
 import { notHeld } from './disputed-lines.ts';
+import { fillInProportion, linesOf } from './fill-in-proportion.ts';
+import type { LetterFeeOfLine } from './letter-fee.ts';
 import {
   type Allocation,
   allocateOverLines,
   amountOf,
   componentsOf,
-  type DividedCard,
   type DividedLine,
   type DividedSession,
   finish,
@@ -30,8 +31,8 @@ interface LineInTime extends DividedLine {
 
 interface SessionInTime extends DividedSession {
   readonly lines: readonly LineInTime[];
-  /** Whether the letter fee is given back, whichever lines its refund is noted at. */
-  readonly isLetterFeeRefunded?: boolean;
+  /** The letter fee that is given back, by the line that it is a part of. */
+  readonly letterFees: ReadonlyMap<string, LetterFeeOfLine>;
 }
 
 /**
@@ -63,40 +64,15 @@ function restOfTime(line: LineInTime, session: SessionInTime): Cents {
   const card = session.cards.find(({ paymentIntentId }) => paymentIntentId === line.paymentIntentId);
   if (line.recurring === undefined || card === undefined || rest === 0) return cents(0);
   const { totalCents, feeCents } = line.recurring;
-  // A letter fee that is given back was refunded with a part of the line that says nothing of its time, or will be.
-  const timed = session.isLetterFeeRefunded === true ? line.limitCents : rest;
-  const timeCents = centsFromInt64((BigInt(timed) * BigInt(totalCents - feeCents)) / BigInt(totalCents));
+  // A letter fee that is given back is no part of what remains: it is refunded by itself.
+  const { wholeCents = 0, pendingCents = 0 } = session.letterFees.get(line.lineId ?? line.id) ?? {};
+  const besideCents = Math.max(0, rest - pendingCents);
+  const timeCents = partOf(besideCents, totalCents - feeCents, totalCents - wholeCents);
   const lines = linesOf(card, session.lines).map(restOfLine);
-  return notHeld(cents(Math.min(rest, timeCents)), restOfCard(card), sumCents(lines));
+  return notHeld(timeCents, restOfCard(card), sumCents(lines));
 }
 
-// Takes up to `amount` of these lines, in proportion to the room that their cards and they have. Returns what it took.
-function fillInProportion(
-  fills: LineFills,
-  session: SessionInTime,
-  lines: readonly LineInTime[],
-  roomOf: (line: LineInTime) => Cents,
-  amount: number,
-): number {
-  const sources = session.cards.map((card) => {
-    const own = linesOf(card, lines).map((line) => ({ line, room: roomOf(line) }));
-    const taken = linesOf(card, session.lines).reduce((sum, { id }) => sum + (fills.amounts.get(id) ?? 0), 0);
-    const most = Math.min(sumCents(own.map(({ room }) => room)), restOfCard(card) - taken);
-    return { own, most: cents(most) };
-  });
-  const all = sources.map(({ most }) => most);
-  const part = cents(Math.min(amount, sumCents(all)));
-  for (const [index, share] of allocate(part, all).entries()) {
-    const own = sources[index]?.own ?? [];
-    const shares = allocate(
-      share,
-      own.map(({ room }) => room),
-    );
-    for (const [place, { line }] of own.entries()) fills.fill([line], shares[place] ?? 0);
-  }
-  return part;
-}
-
-function linesOf({ paymentIntentId }: DividedCard, lines: readonly LineInTime[]): LineInTime[] {
-  return lines.filter((line) => line.paymentIntentId === paymentIntentId);
+// Rounded down; of nothing, nothing.
+function partOf(amount: number, part: number, whole: number): Cents {
+  return whole === 0 ? cents(0) : centsFromInt64((BigInt(amount) * BigInt(part)) / BigInt(whole));
 }

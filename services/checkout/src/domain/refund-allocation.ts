@@ -1,4 +1,6 @@
 import { type Cents, cents } from '@eligo/values';
+import { allocateLetterFee } from './allocate-letter-fee.ts';
+import type { LetterFeeOfLine, LineWithFees } from './letter-fee.ts';
 import {
   type Allocation,
   type AllocationRefusals,
@@ -26,6 +28,8 @@ export interface RefundableLine {
   readonly isFree?: boolean;
   /** What the whole line costs, if it recurs. */
   readonly recurring?: RecurringCost | undefined;
+  /** The whole line, of a session. */
+  readonly whole?: LineWithFees;
 }
 
 /** A card that paid: what it paid and what has been refunded to it. */
@@ -43,8 +47,8 @@ export type RefundComponents = Components;
 export interface RefundableSession {
   readonly lines: readonly RefundableLine[];
   readonly cards: readonly RefundableCard[];
-  /** Whether the letter fee is given back. */
-  readonly isLetterFeeRefunded?: boolean;
+  /** The letter fee that is given back, by the line that it is a part of. */
+  readonly letterFees?: ReadonlyMap<string, LetterFeeOfLine>;
   readonly captured: RefundComponents;
   readonly refunded: RefundComponents;
 }
@@ -55,6 +59,8 @@ export type RefundEntry = LineEntry;
 export interface RefundInstruction extends Instruction {
   /** An amount alone comes from what remains of the lines that recur, and from no others. */
   readonly recurringLinesOnly?: boolean;
+  /** It is the letter fee: it comes from what is to be given back of that, and from nothing else. */
+  readonly letterFee?: boolean;
 }
 
 export type RefundAllocation = Allocation;
@@ -72,8 +78,7 @@ const refusals: AllocationRefusals = {
  * `refund_amount_exceeds_remaining`.
  */
 export function allocateRefund(session: RefundableSession, instruction: RefundInstruction): RefundAllocation {
-  const allocateOver = instruction.recurringLinesOnly === true ? allocateOverRecurring : allocateOverLines;
-  return allocateOver(
+  return allocateBy(instruction)(
     {
       lines: session.lines.map(({ capturedCents, refundedCents, ...line }) => ({
         ...line,
@@ -86,7 +91,7 @@ export function allocateRefund(session: RefundableSession, instruction: RefundIn
         takenCents: refundedCents,
         ...(disputedCents === undefined ? {} : { heldCents: disputedCents }),
       })),
-      isLetterFeeRefunded: session.isLetterFeeRefunded === true,
+      letterFees: session.letterFees ?? new Map(),
       limit: session.captured,
       taken: session.refunded,
       refusals,
@@ -94,6 +99,11 @@ export function allocateRefund(session: RefundableSession, instruction: RefundIn
     },
     instruction,
   );
+}
+
+function allocateBy({ letterFee, recurringLinesOnly }: RefundInstruction) {
+  if (letterFee === true) return allocateLetterFee;
+  return recurringLinesOnly === true ? allocateOverRecurring : allocateOverLines;
 }
 
 // The client divides such a cart by its own rounding. Where one card pays for every line, it has nothing to divide.

@@ -245,6 +245,9 @@ export interface SessionLine {
   } | null;
   readonly amountCapturedCents: Cents;
   readonly amountRefundedCents: Cents;
+  /** What of its share of the letter fee is given back, and what of that is refunded. 0 while no letter fee is given back. */
+  readonly letterFeeGivenBackCents: Cents;
+  readonly letterFeeRefundedCents: Cents;
   /** The intent of the card that paid it, once it is paid. */
   readonly paymentIntentId: string | null;
 }

@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import { EligibilityDecisionSchema, RecurringSchema } from '@eligo/proto/catalog/v1/catalog';
 import { type LineItem, LineItemSchema } from '@eligo/proto/checkout/v1/checkout';
 import { present } from '@eligo/values';
-import type { DisputedLine } from '../domain/disputed-lines.ts';
+import type { LineStanding } from '../domain/line-standing.ts';
 import type { SessionLine } from '../domain/session.ts';
 
 /** The message of a session's line. */
@@ -38,9 +38,12 @@ export function lineItemMessage(line: SessionLine): LineItem {
   return message;
 }
 
-/** The same with what open and lost disputes hold of it. */
-export function disputedLineMessage(line: DisputedLine): LineItem {
+/** The same with what was captured, what open and lost disputes hold of it, and what of its letter fee is given back. */
+export function lineStandingMessage(line: LineStanding): LineItem {
   const message = lineItemMessage(line);
+  message.amountCapturedCents = BigInt(line.amountCapturedCents);
   message.amountDisputedCents = BigInt(line.amountDisputedCents);
+  message.letterFeeCents = BigInt(line.letterFee?.wholeCents ?? 0);
+  message.letterFeeToRefundCents = BigInt(line.letterFee?.pendingCents ?? 0);
   return message;
 }

@@ -240,6 +240,7 @@ function refundInstructionOf(message: InstructionMessage | undefined): RefundIns
     ...instructionOf(message, 'refund_amount_invalid'),
     atMost: message?.atMost ?? false,
     recurringLinesOnly: message?.recurringLinesOnly ?? false,
+    letterFee: message?.letterFee ?? false,
     methods: (message?.methods ?? []).map((method) => ({
       paymentMethodId: method.paymentMethodId,
       amount: centsFromInt64(method.amountCents),

@@ -7,7 +7,7 @@ import { cancelByPartner, cancelByShopper, expireByPartner } from '../actions/en
 import { readLineItems } from '../actions/read-line-items.ts';
 import { type SessionChange, updateSession } from '../actions/update-session.ts';
 import type { Context } from '../context.ts';
-import { disputedLineMessage } from '../messages/line-item.ts';
+import { lineStandingMessage } from '../messages/line-item.ts';
 import { sessionMessage } from '../messages/session.ts';
 import { timelineEntryMessage } from '../messages/session-timeline.ts';
 import { type SessionFilter, streamSessions } from '../store/session-list.ts';
@@ -44,7 +44,7 @@ export function sessionHandlers(context: Context): Implementation<typeof Checkou
     async listLineItems({ sessionId, page }, { scope }) {
       const all = await readLineItems(context, scope, sessionId);
       const { items, hasMore } = pageOfList(all, pageOf(page));
-      return { lineItems: items.map(disputedLineMessage), hasMore };
+      return { lineItems: items.map(lineStandingMessage), hasMore };
     },
 
     async getSessionTimeline({ id }, { scope }) {

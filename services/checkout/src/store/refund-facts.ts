@@ -1,5 +1,6 @@
 import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
 import { cents, centsFromInt64 } from '@eligo/values';
+import type { LineWithFees } from '../domain/letter-fee.ts';
 import { linesOfTenders } from '../domain/line-tenders.ts';
 import type { Charge, PaymentIntent } from '../domain/payment-intent.ts';
 import type { RecurringCost } from '../domain/recurring-lines.ts';
@@ -129,6 +130,21 @@ function lineOfRow(row: LineRow): LineOfSession {
     discountCents: centsFromInt64(row.amount_discount_cents),
     isFree: row.amount_total_cents === 0n,
     recurring: recurringOf(row),
+    whole: wholeOf(row),
+  };
+}
+
+function wholeOf(row: LineRow): LineWithFees {
+  return {
+    id: row.id,
+    amountSubtotalCents: centsFromInt64(row.amount_subtotal_cents),
+    amountDiscountCents: centsFromInt64(row.amount_discount_cents),
+    amountFeeCents: centsFromInt64(row.amount_fee_cents),
+    amountTotalCents: centsFromInt64(row.amount_total_cents),
+    amountCapturedCents: centsFromInt64(row.amount_captured_cents),
+    amountRefundedCents: centsFromInt64(row.amount_refunded_cents),
+    letterFeeGivenBackCents: centsFromInt64(row.letter_fee_given_back_cents),
+    letterFeeRefundedCents: centsFromInt64(row.letter_fee_refunded_cents),
   };
 }
 
@@ -146,7 +162,8 @@ function tenderedLines(row: LineRow, tenders: readonly LineRow[]): LineOfSession
   }));
   return linesOfTenders(lineOfRow(row), parts).map(({ limitCents, takenCents, ...line }) => ({
     ...line,
-    ...{ sessionId: row.session_id, capturedCents: limitCents, refundedCents: takenCents, recurring: recurringOf(row) },
+    ...{ sessionId: row.session_id, capturedCents: limitCents, refundedCents: takenCents },
+    ...{ recurring: recurringOf(row), whole: wholeOf(row) },
   }));
 }
 
@@ -218,6 +235,9 @@ interface LineRow {
   amount_discount_cents: bigint;
   amount_total_cents: bigint;
   amount_fee_cents: bigint;
+  amount_subtotal_cents: bigint;
+  letter_fee_given_back_cents: bigint;
+  letter_fee_refunded_cents: bigint;
   recurring_interval: string | null;
   tender_intent_id: string | null;
   tender_cents: bigint | null;
@@ -228,7 +248,8 @@ interface LineRow {
 const lines = scoped<LineRow>(
   'checkout.refundable_lines',
   `select l.session_id, l.id, l.price_id, l.product_id, l.payment_intent_id, l.amount_captured_cents, l.amount_refunded_cents, l.amount_tax_cents,
-     l.amount_shipping_cents, l.amount_discount_cents, l.amount_total_cents, l.amount_fee_cents, l.recurring_interval,
+     l.amount_shipping_cents, l.amount_discount_cents, l.amount_total_cents, l.amount_fee_cents, l.amount_subtotal_cents, l.letter_fee_given_back_cents,
+     l.letter_fee_refunded_cents, l.recurring_interval,
      t.payment_intent_id as tender_intent_id, t.amount_cents as tender_cents, t.captured_cents as tender_captured_cents,
      t.refunded_cents as tender_refunded_cents
    from checkout.session_lines l

@@ -104,12 +104,14 @@ const write = scoped(
      select $1, $2, card.entry, 'customer_receipts', 'refunds_payable', card.amount, 'refund_reserved', card.id, card.refund_id, card.at
      from unnest($11::text[], $12::text[], $13::bigint[], $14::text[], $15::timestamptz[]) card (refund_id, id, amount, entry, at)
    ), lines as (
-     insert into checkout.refund_reservation_lines (account_id, test_mode, refund_id, line_id, payment_intent_id, amount_cents)
-     select $1, $2, line.* from unnest($17::text[], $18::text[], $19::text[], $20::bigint[]) line
+     insert into checkout.refund_reservation_lines (account_id, test_mode, refund_id, line_id, payment_intent_id, amount_cents,
+       letter_fee_cents)
+     select $1, $2, line.* from unnest($17::text[], $18::text[], $19::text[], $20::bigint[], $26::bigint[]) line
    ), refunded_lines as (
-     update checkout.session_lines l set amount_refunded_cents = l.amount_refunded_cents + line.amount
-     from (select session_id, id, sum(amount) as amount from unnest($21::text[], $18::text[], $20::bigint[]) part (session_id, id, amount)
-       group by session_id, id) line
+     update checkout.session_lines l set amount_refunded_cents = l.amount_refunded_cents + line.amount,
+       letter_fee_refunded_cents = l.letter_fee_refunded_cents + line.fee
+     from (select session_id, id, sum(amount) as amount, sum(fee) as fee
+       from unnest($21::text[], $18::text[], $20::bigint[], $26::bigint[]) part (session_id, id, amount, fee) group by session_id, id) line
      where l.account_id = $1 and l.test_mode = $2 and l.session_id = line.session_id and l.id = line.id
    ), refunded_tenders as (
      update checkout.line_tenders t set refunded_cents = t.refunded_cents + line.amount
@@ -140,7 +142,7 @@ const write = scoped(
      from unnest($23::text[], $24::text[], $25::bigint[]) part (intent, capture, amount)
      where o.account_id = $1 and o.test_mode = $2 and o.capture_id = part.capture and o.payment_intent_id = part.intent
        and o.kind = 'capture' and o.status = 'done'
-   ), told as (${outboxInsert(26, '(select 1) one')})
+   ), told as (${outboxInsert(27, '(select 1) one')})
    select 1`,
 );
 
@@ -152,6 +154,8 @@ export interface ReservationWrite {
   readonly allocation: RefundAllocation;
   /** The latest charge of each of the allocation's cards. */
   readonly chargeIds: readonly (string | null)[];
+  /** Whether all of it is the letter fee of its lines. */
+  readonly isLetterFee: boolean;
   /** What it takes of captures. */
   readonly captures: readonly (RefundedCapture & { readonly cardId: string })[];
   readonly at: Date;
@@ -174,8 +178,8 @@ export async function writeReservations(
       chargeId: chargeIds[index] ?? null,
     })),
   );
-  const lines = reservations.flatMap(({ allocation, refundId, sessionId }) =>
-    allocation.lines.map((line) => ({ ...line, refundId, sessionId })),
+  const lines = reservations.flatMap(({ allocation, refundId, sessionId, isLetterFee }) =>
+    allocation.lines.map((line) => ({ ...line, refundId, sessionId, letterFeeCents: isLetterFee ? line.amount : 0 })),
   );
   const captures = reservations.flatMap((one) => one.captures.map((part) => ({ ...part, refundId: one.refundId })));
   await tx.execute(write, scope, [
@@ -202,6 +206,7 @@ export async function writeReservations(
     captures.map(({ cardId }) => cardId),
     captures.map(({ captureId }) => captureId),
     captures.map(({ amountCents }) => amountCents),
+    lines.map(({ letterFeeCents }) => letterFeeCents),
     ...encodedOutboxValues(reservations.flatMap(({ events }) => events)),
   ]);
 }
@@ -219,12 +224,14 @@ const release = scoped<{ payment_intent_id: string; amount_cents: bigint }>(
        and (cardinality($4::text[]) = 0 or payment_intent_id = any($4::text[]))
      returning payment_intent_id, amount_cents
    ), released as (
-     select r.line_id, r.payment_intent_id, r.amount_cents
+     select r.line_id, r.payment_intent_id, r.amount_cents, r.letter_fee_cents
      from checkout.refund_reservation_lines r join parts on parts.payment_intent_id = r.payment_intent_id
      where r.account_id = $1 and r.test_mode = $2 and r.refund_id = $3
    ), lines as (
-     update checkout.session_lines l set amount_refunded_cents = l.amount_refunded_cents - r.amount_cents
-     from (select line_id, sum(amount_cents) as amount_cents from released group by line_id) r
+     update checkout.session_lines l set amount_refunded_cents = l.amount_refunded_cents - r.amount_cents,
+       letter_fee_refunded_cents = l.letter_fee_refunded_cents - r.letter_fee_cents,
+       letter_fee_given_back_cents = l.letter_fee_given_back_cents - r.letter_fee_cents
+     from (select line_id, sum(amount_cents) as amount_cents, sum(letter_fee_cents) as letter_fee_cents from released group by line_id) r
      where l.account_id = $1 and l.test_mode = $2 and l.id = r.line_id
      returning l.session_id, l.id
    ), tenders as (

@@ -1,5 +1,5 @@
-import { type Db, type Scope, scoped } from '@eligo/postgres';
-import { centsFromInt64 } from '@eligo/values';
+import { type Db, type Scope, scoped, type Tx } from '@eligo/postgres';
+import { type Cents, centsFromInt64 } from '@eligo/values';
 import type { SessionLine } from '../domain/session.ts';
 
 /** All lines of a session, in the cart's order. A session has at most 100 (decisions 10). */
@@ -10,6 +10,18 @@ export async function loadSessionLines(db: Db, scope: Scope, sessionId: string):
 /** All lines of several sessions, each in its cart's order. */
 export async function loadLinesOfSessions(db: Db, scope: Scope, sessionIds: readonly string[]): Promise<SessionLine[]> {
   return (await db.rows(selectOfSeveral, scope, [sessionIds])).map(lineOfRow);
+}
+
+/** Notes what of a session's letter fee is given back, at the lines that the fee is a part of. The caller holds the session's row. */
+export async function noteLetterFeeGivenBack(
+  tx: Tx,
+  scope: Scope,
+  sessionId: string,
+  ofLines: readonly { readonly lineId: string; readonly amountCents: Cents }[],
+): Promise<void> {
+  const ids = ofLines.map(({ lineId }) => lineId);
+  const amounts = ofLines.map(({ amountCents }) => amountCents);
+  await tx.execute(noteGivenBack, scope, [sessionId, ids, amounts]);
 }
 
 interface LineRow {
@@ -37,6 +49,8 @@ interface LineRow {
   readonly recurring_trial_days: number | null;
   readonly amount_captured_cents: bigint;
   readonly amount_refunded_cents: bigint;
+  readonly letter_fee_given_back_cents: bigint;
+  readonly letter_fee_refunded_cents: bigint;
   readonly payment_intent_id: string | null;
 }
 
@@ -44,7 +58,7 @@ const columns = `l.id, l.session_id, l.position, l.price_id, l.product_id, l.des
      l.amount_subtotal_cents, l.amount_discount_cents, l.amount_tax_cents, l.amount_shipping_cents, l.amount_fee_cents,
      l.amount_total_cents, l.amount_eligible_cents, l.eligibility_class, l.eligibility_rule, l.eligibility_rule_version,
      l.rationale, l.recurring_interval, l.recurring_interval_count, l.recurring_trial_days, l.amount_captured_cents,
-     l.amount_refunded_cents, l.payment_intent_id`;
+     l.amount_refunded_cents, l.letter_fee_given_back_cents, l.letter_fee_refunded_cents, l.payment_intent_id`;
 
 const selectAll = scoped<LineRow>(
   'session_lines.load',
@@ -58,6 +72,13 @@ const selectOfSeveral = scoped<LineRow>(
   `select ${columns} from checkout.session_lines l
    where l.account_id = $1 and l.test_mode = $2 and l.session_id = any($3::text[])
    order by l.session_id, l.position`,
+);
+
+const noteGivenBack = scoped(
+  'session_lines.note_letter_fee_given_back',
+  `update checkout.session_lines l set letter_fee_given_back_cents = fee.amount
+   from unnest($4::text[], $5::bigint[]) fee (id, amount)
+   where l.account_id = $1 and l.test_mode = $2 and l.session_id = $3 and l.id = fee.id`,
 );
 
 function lineOfRow(row: LineRow): SessionLine {
@@ -91,6 +112,8 @@ function lineOfRow(row: LineRow): SessionLine {
           },
     amountCapturedCents: centsFromInt64(row.amount_captured_cents),
     amountRefundedCents: centsFromInt64(row.amount_refunded_cents),
+    letterFeeGivenBackCents: centsFromInt64(row.letter_fee_given_back_cents),
+    letterFeeRefundedCents: centsFromInt64(row.letter_fee_refunded_cents),
     paymentIntentId: row.payment_intent_id,
   };
 }

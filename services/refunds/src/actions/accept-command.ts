@@ -8,13 +8,13 @@ import { insertRequest } from '../store/requested-refunds.ts';
 
 /** Writes down a refund that another service decided, once per operation id; it is carried out after this transaction. */
 export async function acceptCommand(context: Context, tx: Tx, scope: Scope, command: RefundRequested): Promise<void> {
-  const { subject, amountCents, operationId, recurringLinesOnly } = command;
+  const { subject, amountCents, operationId, recurringLinesOnly, letterFee } = command;
   if (subject.case === undefined || operationId === '') throw new Error('A refund command has no subject or no id');
   const refundId = newId('refund');
   // A part may have been given back before the decision, or on the way: then what remains is, and not nothing.
   const instruction = create(
     RefundInstructionSchema,
-    amountCents === undefined ? {} : { amountCents, atMost: true, recurringLinesOnly },
+    amountCents === undefined ? {} : { amountCents, atMost: true, recurringLinesOnly, letterFee },
   );
   const isNew = await insertRequest(
     tx,

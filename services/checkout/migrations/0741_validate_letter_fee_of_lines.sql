@@ -1,0 +1,2 @@
+alter table checkout.session_lines validate constraint letter_fee_within_line;
+alter table checkout.refund_reservation_lines validate constraint refund_is_letter_fee_or_not;
