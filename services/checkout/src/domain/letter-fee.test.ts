@@ -135,6 +135,12 @@ describe('the letter fee that is given back', () => {
   it.each([
     ['is still to be refunded', session(0), lines(given(3_000, 0, 0)), 3_000],
     ['is to be refunded beside another refund', session(900), lines(given(3_000, 0, 900)), 3_000],
+    [
+      'is to be refunded without what a refund of its line took of it',
+      session(1_500),
+      lines(given(2_000, 0, 1_500)),
+      2_000,
+    ],
     ['is refunded', session(3_000), lines(given(3_000, 3_000, 3_000)), 0],
     ['is refunded beside another refund', session(5_000), lines(given(3_000, 3_000, 5_000)), 0],
     [
