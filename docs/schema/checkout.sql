@@ -1020,8 +1020,10 @@ create table refund_reservation_lines (
   line_id text collate "C" not null,
   payment_intent_id text collate "C" not null,
   amount_cents bigint not null,
+  letter_fee_cents bigint default 0 not null,
   constraint refund_reservation_lines_pkey PRIMARY KEY (account_id, test_mode, refund_id, line_id, payment_intent_id),
   constraint refund_reservation_lines_account_id_test_mode_refund_id_fkey FOREIGN KEY (account_id, test_mode, refund_id) REFERENCES refund_reservations(account_id, test_mode, refund_id),
+  constraint refund_is_letter_fee_or_not CHECK (((letter_fee_cents = 0) OR (letter_fee_cents = amount_cents))),
   constraint refund_reservation_lines_amount_cents_check CHECK ((amount_cents > 0))
 );
 alter table refund_reservation_lines enable row level security;
@@ -1249,15 +1251,20 @@ create table session_lines (
   amount_captured_cents bigint default 0 not null,
   amount_refunded_cents bigint default 0 not null,
   payment_intent_id text collate "C",
+  letter_fee_given_back_cents bigint default 0 not null,
+  letter_fee_refunded_cents bigint default 0 not null,
   constraint session_lines_pkey PRIMARY KEY (account_id, test_mode, id),
   constraint session_lines_account_id_test_mode_session_id_position_key UNIQUE (account_id, test_mode, session_id, "position"),
-  constraint session_lines_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id)
+  constraint session_lines_account_id_test_mode_session_id_fkey FOREIGN KEY (account_id, test_mode, session_id) REFERENCES sessions(account_id, test_mode, id),
+  constraint letter_fee_within_line CHECK (((letter_fee_given_back_cents <= amount_fee_cents) AND ((letter_fee_refunded_cents >= 0) AND (letter_fee_refunded_cents <= letter_fee_given_back_cents)) AND (letter_fee_refunded_cents <= amount_refunded_cents)))
 );
 alter table session_lines enable row level security;
 alter table session_lines force row level security;
 create policy own_rows on session_lines for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE CONSTRAINT TRIGGER check_letter_fee_of_lines AFTER UPDATE OF letter_fee_given_back_cents ON checkout.session_lines DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.letter_fee_given_back_cents > old.letter_fee_given_back_cents)) EXECUTE FUNCTION check_letter_fee_of_lines();
 CREATE TRIGGER check_written_with_session AFTER INSERT ON checkout.session_lines REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION check_written_with_session();
+CREATE TRIGGER guard_letter_fee_of_line BEFORE UPDATE OF letter_fee_given_back_cents ON checkout.session_lines FOR EACH ROW WHEN ((new.letter_fee_given_back_cents <> old.letter_fee_given_back_cents)) EXECUTE FUNCTION guard_letter_fee_of_line();
 CREATE TRIGGER guard_session_line BEFORE INSERT OR UPDATE ON checkout.session_lines FOR EACH ROW EXECUTE FUNCTION guard_session_line();
 CREATE TRIGGER refuse_delete BEFORE DELETE ON checkout.session_lines FOR EACH ROW EXECUTE FUNCTION refuse_delete();
 grant delete, insert, select, update on session_lines to eligo_checkout;
@@ -1727,6 +1734,28 @@ begin
 end $function$;
 alter function check_capture_sums() owner to eligo_owner;
 grant execute on function check_capture_sums() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.check_letter_fee_of_lines()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  whole record;
+begin
+  select s.letter_fee_status as status, coalesce(s.letter_fee_cents, 0) as fee,
+      (select sum(l.letter_fee_given_back_cents) from checkout.session_lines l
+        where l.account_id = new.account_id and l.test_mode = new.test_mode and l.session_id = new.session_id) as given_back
+    into whole
+    from checkout.sessions s
+   where s.account_id = new.account_id and s.test_mode = new.test_mode and s.id = new.session_id;
+  if whole.status is distinct from 'refunded' or whole.given_back > whole.fee then
+    raise exception 'the lines of session % give back % of its letter fee of %, which is %', new.session_id, whole.given_back, whole.fee,
+      whole.status using errcode = 'check_violation', constraint = 'letter_fee_of_session_is_given_back';
+  end if;
+  return null;
+end $function$;
+alter function check_letter_fee_of_lines() owner to eligo_owner;
+grant execute on function check_letter_fee_of_lines() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.check_line_tender()
  RETURNS trigger
@@ -2889,6 +2918,31 @@ begin
 end $function$;
 alter function guard_letter_answers() owner to eligo_owner;
 grant execute on function guard_letter_answers() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.guard_letter_fee_of_line()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  broken text;
+begin
+  if new.letter_fee_given_back_cents > old.letter_fee_given_back_cents then
+    broken := case
+      when old.letter_fee_given_back_cents > 0 then 'letter_fee_is_given_back_once'
+      when new.letter_fee_given_back_cents > new.amount_captured_cents - new.amount_refunded_cents then 'letter_fee_was_captured'
+    end;
+  elsif old.letter_fee_given_back_cents - new.letter_fee_given_back_cents
+      <> old.letter_fee_refunded_cents - new.letter_fee_refunded_cents then
+    broken := 'letter_fee_is_kept_where_its_refund_failed';
+  end if;
+  if broken is not null then
+    raise exception 'of the letter fee of line % is given back %, and was %', new.id, new.letter_fee_given_back_cents,
+      old.letter_fee_given_back_cents using errcode = 'check_violation', constraint = broken;
+  end if;
+  return new;
+end $function$;
+alter function guard_letter_fee_of_line() owner to eligo_owner;
+grant execute on function guard_letter_fee_of_line() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.guard_line_tender()
  RETURNS trigger
