@@ -36,9 +36,8 @@ beforeAll(async () => {
 }, 240_000);
 
 test('every statement of the outbox and the inbox is run on the large account', () => {
-  const missing = statementsNotRun(read.large, { events: true }).filter((name) => name.startsWith('events.'));
   // A NOTIFY reads nothing.
-  expect(missing.filter((name) => name !== 'events.notify')).toEqual([]);
+  expect(statementsNotRun(read.large, 'events.').filter((name) => name !== 'events.notify')).toEqual([]);
 });
 
 test('no statement reads more among 100,000 events than among 1,000', () => {
@@ -92,7 +91,7 @@ const scope = { accountId: seededAccount, testMode: true };
 
 async function run(place: EventsDatabase): Promise<void> {
   // Beside other tests, a statement that says how it ran takes longer than the service's own bound expects.
-  const database = place.open(schema, { statementTimeoutMs: 30_000 });
+  const database = place.open(schema, { statementTimeoutMs: 30_000, readsByKey: true });
   await runAppends(database);
   await runDeadLetters(database);
   await runRelay(database);

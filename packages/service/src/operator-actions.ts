@@ -64,16 +64,39 @@ export interface OperatorActionRow {
   readonly refused: boolean;
 }
 
-const list = unscoped<OperatorActionRow>(
-  'service_list_operator_actions',
-  `select at, operator_id, operator_name, login_id, action, account_id, test_mode, subject_id, request_id, refused from operator_actions
-    where ($1::text is null or account_id = $1) and ($2::text is null or operator_name = $2) order by number desc limit $3`,
-);
-
 /** The newest actions of a component's schema, those of one account or operator if named. */
 export async function listOperatorActions(
   db: Db,
   filter: { accountId?: string | undefined; operatorName?: string | undefined; most: number },
 ): Promise<OperatorActionRow[]> {
-  return db.rows(list, null, [filter.accountId ?? null, filter.operatorName ?? null, filter.most]);
+  const { accountId, operatorName, most } = filter;
+  if (accountId !== undefined && operatorName !== undefined)
+    return db.rows(ofAccountByOperator, null, [most, accountId, operatorName]);
+  if (accountId !== undefined) return db.rows(ofAccount, null, [most, accountId]);
+  return operatorName === undefined ? db.rows(all, null, [most]) : db.rows(byOperator, null, [most, operatorName]);
+}
+
+// One statement for each filter: a plan for all values of a condition such as `$2 is null or account_id = $2` reads the whole log. Each names the
+// order of its index, by a range of one value: by an equal value the planner leaves the column out of the order, and then reads the log by its numbers.
+const all = listed('service_list_operator_actions', 'order by number desc');
+const ofAccount = listed(
+  'service_list_operator_actions_of_account',
+  'where account_id between $2 and $2 order by account_id desc, number desc',
+);
+const byOperator = listed(
+  'service_list_operator_actions_by_operator',
+  'where operator_name between $2 and $2 order by operator_name desc, number desc',
+);
+// Reads the account's actions until the page is full.
+const ofAccountByOperator = listed(
+  'service_list_actions_of_account_by_operator',
+  'where account_id between $2 and $2 and operator_name = $3 order by account_id desc, number desc',
+);
+
+function listed(name: string, those: string) {
+  return unscoped<OperatorActionRow>(
+    name,
+    `select at, operator_id, operator_name, login_id, action, account_id, test_mode, subject_id, request_id, refused
+       from operator_actions ${those} limit $1`,
+  );
 }

@@ -33,7 +33,9 @@ export function identityOf(name: 'gateway' | 'catalog' | 'checkout' | 'billing')
 }
 
 /** A database of its own with a service's schema, which holds no more than outbox and inbox. */
-export async function serviceDatabase(service: string): Promise<{ url: string; drop(): Promise<void> }> {
+export async function serviceDatabase(
+  service: string,
+): Promise<{ url: string; adminUrl: string; drop(): Promise<void> }> {
   const server = process.env.ELIGO_TEST_POSTGRES_URL;
   if (server === undefined) throw new Error('ELIGO_TEST_POSTGRES_URL is not set');
   const name = `service_test_${randomBytes(6).toString('hex')}`;
@@ -58,6 +60,7 @@ export async function serviceDatabase(service: string): Promise<{ url: string; d
   });
   return {
     url: urls.services[service] ?? '',
+    adminUrl: admin.href,
     async drop() {
       await runOn(server, `drop database ${name} with (force)`);
       // Roles belong to the server and stay behind.
