@@ -1,7 +1,7 @@
 // npm run bench: measures what Eligo does against what the machine could do, as ratios of one run.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { comparisonText, processesText, statementsText } from './compare/comparison-text.ts';
+import { comparisonReport } from './compare/comparison-text.ts';
 import { type ComparisonRow, runComparison } from './compare/run-comparison.ts';
 import { growthDocument, growthText } from './growth/growth-text.ts';
 import { runGrowth } from './growth/run-growth.ts';
@@ -43,6 +43,8 @@ function writeResult(result: Result): void {
 }
 
 async function compareAll(options: Options, comparison: Comparison): Promise<void> {
+  // Before it is measured: a commit may follow meanwhile.
+  const run = describeRun();
   const rows: ComparisonRow[] = [];
   await runComparison(comparison, options, (row) => {
     rows.push(row);
@@ -50,9 +52,7 @@ async function compareAll(options: Options, comparison: Comparison): Promise<voi
     else process.stderr.write(`compared ${row.operation}, ${row.topology}: ${row.ratio.toFixed(2)}\n`);
   });
   if (options.json) return;
-  const texts = [describeMachine(), comparisonText(rows), processesText(rows)];
-  if (comparison.statements > 0) texts.push(statementsText(rows, comparison.statements));
-  process.stdout.write(`${texts.filter(Boolean).join('\n\n')}\n`);
+  process.stdout.write(`${comparisonReport(run, rows, comparison.statements)}\n`);
 }
 
 async function measureGrowth(options: Options, growth: NonNullable<Options['growth']>): Promise<void> {

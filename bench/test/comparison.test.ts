@@ -1,9 +1,10 @@
 import { repositoryRoot } from '@eligo/stack';
 import { describe, expect, it } from 'vitest';
 import { openCheckout } from '../src/compare/checkout.ts';
-import { comparisonText } from '../src/compare/comparison-text.ts';
+import { comparisonReport, comparisonText } from '../src/compare/comparison-text.ts';
 import { type ComparisonRow, runComparison } from '../src/compare/run-comparison.ts';
 import { homesFolder } from '../src/homes.ts';
+import { describeRun } from '../src/machine.ts';
 import { NotUnderstood } from '../src/not-understood.ts';
 import { readOptions } from '../src/options.ts';
 
@@ -18,6 +19,11 @@ describe('the comparison with other code', () => {
   it('refuses what is neither a folder with Eligo nor a commit', () => {
     expect(() => openCheckout('no-such-commit', homesFolder())).toThrow(NotUnderstood);
     expect(() => openCheckout('/', homesFolder())).toThrow('/ holds no Eligo');
+  });
+
+  it('says of which commit the present code is', () => {
+    const [first] = comparisonReport(describeRun(), [], 0).split('\n');
+    expect(first).toMatch(/^present: \d{4}-\d\d-\d\d, (commit [0-9a-f]{7,}\+?|outside of a git checkout): /);
   });
 
   // Processor time is read from where only Linux has it. It is there with `ELIGO_TEST_LONG=on`.

@@ -4,6 +4,13 @@ import type { CountedStatement } from '../costs/statements.ts';
 import { rounded, tableText } from '../table.ts';
 import type { ComparisonRow, SideCosts } from './run-comparison.ts';
 
+/** A whole comparison. `run` says of which commit the present code is, for a document that outlives the run. */
+export function comparisonReport(run: string, rows: readonly ComparisonRow[], statements: number): string {
+  const texts = [`present: ${run}`, comparisonText(rows), processesText(rows)];
+  if (statements > 0) texts.push(statementsText(rows, statements));
+  return texts.filter(Boolean).join('\n\n');
+}
+
 /** A comparison as tables for people: a line for each side of each operation, and what the ratio of the two is. */
 export function comparisonText(rows: readonly ComparisonRow[]): string {
   const head = [
@@ -36,7 +43,7 @@ function sideLine({ operation, topology }: ComparisonRow, side: SideCosts): stri
 }
 
 /** Each process of Eligo's own, where there are several. */
-export function processesText(rows: readonly ComparisonRow[]): string {
+function processesText(rows: readonly ComparisonRow[]): string {
   const lines = rows.flatMap((row) =>
     [row.ours, row.theirs].flatMap(({ name, processorMs }) => {
       const own = ownTime(processorMs);
@@ -49,7 +56,7 @@ export function processesText(rows: readonly ComparisonRow[]): string {
 }
 
 /** The statements that take longest on either side. */
-export function statementsText(rows: readonly ComparisonRow[], count: number): string {
+function statementsText(rows: readonly ComparisonRow[], count: number): string {
   return rows
     .flatMap((row) =>
       [row.ours, row.theirs].map(({ name, statements }) =>
