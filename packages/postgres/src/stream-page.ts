@@ -87,9 +87,10 @@ async function idAfter(
 
 function nth(scope: Scope, source: PageSource, cursor: string, side: '<=' | '>', position: number): Knex.QueryBuilder {
   const id = `${source.table}.${source.id}`;
-  return listQuery(scope, { ...source, columns: [sqlBuilder.raw('?? as id', [id])] })
+  const beyond = listQuery(scope, { ...source, columns: [sqlBuilder.raw('?? as id', [id])] })
     .where(id, side, cursor)
-    .orderBy(id, side === '>' ? 'asc' : 'desc')
+    .orderBy(id, side === '>' ? 'asc' : 'desc');
+  return firstOf(beyond, position + 1)
     .limit(1)
     .offset(position);
 }
