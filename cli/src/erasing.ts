@@ -1,4 +1,4 @@
-import { eraseKeptMails, eraseReceipts } from '@eligo/billing';
+import { eraseKeptMails, eraseReceipts, eraseSoldMetadata } from '@eligo/billing';
 import type { ErasureWork } from '@eligo/checkout';
 import { eraseFiles } from '@eligo/gateway/files';
 import type { Database, Scope } from '@eligo/postgres';
@@ -106,6 +106,7 @@ function elsewhereOf(
     work: {
       async eraseElsewhere(sessionIds, paymentIntentIds) {
         receipts += await eraseReceipts(billing, scope, sessionIds);
+        await eraseSoldMetadata(billing, scope, sessionIds);
         const erased = await eraseDisputes(refunds, scope, paymentIntentIds);
         files += await eraseFiles(gateway, scope, erased.fileIds);
         disputes += erased.disputes;

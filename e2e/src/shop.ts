@@ -112,6 +112,30 @@ export async function sellCart(api: Api, shop: Shop, customer: string, card: str
   return { sessionId, refundId: String((refunded.refunds as unknown[])[0]) };
 }
 
+/** Sells a subscription in a session, which one card pays. */
+export async function sellSubscription(
+  api: Api,
+  shop: Shop,
+  customer: string,
+  card: string,
+  fields: Json = {},
+): Promise<{ session: string; subscription: string }> {
+  const price = await make(api, '/v1/prices', 'price', {
+    product: shop.eligibleProductId,
+    unit_amount: 1_900,
+    recurring: { interval: 'month' },
+  });
+  const session = await make(api, '/v1/checkout/sessions', 'checkout_session', {
+    ...{ mode: 'subscription', customer, line_items: [{ price: text(price, 'price_id'), quantity: 1 }] },
+    ...{ success_url: 'https://shop.example/ok', ...fields },
+  });
+  const id = text(session, 'checkout_session_id');
+  const done = await api.ok('POST', `/v1/test_helpers/checkout/sessions/${id}/complete`, {
+    body: { checkout_session: { payment_method: card } },
+  });
+  return { session: id, subscription: text(record(done, 'checkout_session'), 'subscription') };
+}
+
 /** Creates a record and answers it; throws unless the answer is 2xx. */
 export async function make(api: Api, path: string, envelope: string, fields: Json): Promise<Json> {
   return record(await api.ok('POST', path, { body: { [envelope]: fields } }), envelope);

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { booksAgree, stopWithBooks } from '../src/books.ts';
 import { type Json, record, text } from '../src/records.ts';
 import { runCli } from '../src/run-cli.ts';
-import { confirm, make, newCard, newCustomer, newSession, openShop, type Shop } from '../src/shop.ts';
+import { confirm, make, newCard, newCustomer, newSession, openShop, type Shop, sellSubscription } from '../src/shop.ts';
 import { uploadFile } from '../src/upload-file.ts';
 import { cancellationRefundTests } from './cancellation-refunds.ts';
 import { invoiceDocumentTests } from './invoice-documents.ts';
@@ -157,18 +157,7 @@ describe('a shop with the feature receipts', () => {
   it('has the receipt of a subscription mailed again on request, with the same documents [SUB-7, D14.88]', async () => {
     const customer = await newCustomer(api);
     const card = await newCard(api, customer, 'hsa');
-    const price = await make(api, '/v1/prices', 'price', {
-      product: shop.eligibleProductId,
-      unit_amount: 1_900,
-      recurring: { interval: 'month' },
-    });
-    const fields = { mode: 'subscription', customer, line_items: [{ price: text(price, 'price_id'), quantity: 1 }] };
-    const body = { ...fields, success_url: 'https://shop.example/ok' };
-    const session = text(await make(api, '/v1/checkout/sessions', 'checkout_session', body), 'checkout_session_id');
-    const done = await api.ok('POST', `/v1/test_helpers/checkout/sessions/${session}/complete`, {
-      body: { checkout_session: { payment_method: card } },
-    });
-    const subscription = text(record(done, 'checkout_session'), 'subscription');
+    const { session, subscription } = await sellSubscription(api, shop, customer, card);
     const receipt = await receiptOf(session);
     const html = await htmlOf(receipt);
     const resent = await api.ok('POST', `/v1/subscriptions/${subscription}/receipts/resend`);
@@ -269,6 +258,8 @@ describe('a person who is erased by the operator', () => {
     const { letters } = (await api.ok('GET', `/v1/letters?checkout_session=${session}`)) as { letters: Json[] };
     const letter = text(letters[0] as Json, 'letter_id');
     await api.ok('POST', `/v1/test_helpers/letters/${letter}/approve`);
+    const sold = await sellSubscription(api, shop, customer, card, { metadata: { note: secret } });
+    await receiptOf(sold.session);
     const receipt = await receiptOf(session);
     expect(await htmlOf(receipt)).toContain(secret);
     await api.ok('POST', `/v1/checkout/sessions/${session}/refund`, { body: { checkout_session: { amount: 500 } } });
@@ -280,25 +271,28 @@ describe('a person who is erased by the operator', () => {
     const { dispute, file } = await disputeWithEvidence(session, secret);
     expect(await tablesWith(secret)).toEqual(
       expect.arrayContaining([
-        ...['billing.receipts', 'checkout.customers', 'checkout.sessions', 'gateway.file_parts', 'gateway.files'],
+        ...['billing.receipts', 'billing.subscriptions', 'checkout.customers', 'checkout.sessions', 'gateway.file_parts', 'gateway.files'],
         ...['refunds.disputes', 'checkout.outbox', 'webhooks.events'],
       ]),
     );
-    expect(mailsTo(email)).toHaveLength(2);
+    expect(mailsTo(email)).toHaveLength(3);
 
     const account = text(await rowOf('select account_id from checkout.sessions where id = $1', session), 'account_id');
     const command = ['customers', 'erase', customer, '--account', account, '--mode', 'test', '--by', 'R-1'];
     const erase = () => runCli(eligo, [...command, '--with-open-disputes'], { ELIGO_MAIL_FOLDER: mailFolder() });
     await expect(runCli(eligo, command)).rejects.toMatchObject({ code: 1, stdout: expect.stringContaining(dispute) });
-    expect(mailsTo(email)).toHaveLength(2);
+    expect(mailsTo(email)).toHaveLength(3);
     expect((await api.get(`/v1/customers/${customer}`)).status).toBe(200);
-    const counts = { customer_id: customer, sessions: 1, payment_methods: 1 };
-    const elsewhere = { receipts: 2, letter_answers: 1, disputes: 1, files: 1, mails: 2 };
+    const counts = { customer_id: customer, sessions: 2, payment_methods: 1 };
+    const elsewhere = { receipts: 3, letter_answers: 1, disputes: 1, files: 1, mails: 3 };
     expect(await erase()).toEqual({ ...counts, ...elsewhere });
     const expiring = copiesThatExpire();
     expect((await tablesWith(secret)).filter((table) => !expiring.includes(table))).toEqual([]);
     expect(mailsTo(email)).toEqual([]);
     expect((await api.get(`/v1/files/${file}`)).status).toBe(404);
+    expect(await api.ok('GET', `/v1/subscriptions/${sold.subscription}`)).toMatchObject({
+      subscription: { customer, metadata: {} },
+    });
     // The processor keeps the evidence. Each look reads it, and none stores it.
     const metadata = { order: '1042' };
     await api.ok('POST', `/v1/disputes/${dispute}`, { body: { dispute: { evidence: {}, submit: true, metadata } } });

@@ -150,12 +150,14 @@ export async function sell(
     /** What it sold once, and was paid besides. */
     onceCents?: number;
     coupons?: readonly MessageInitShape<typeof CouponSchema>[];
+    sessionId?: string;
+    metadata?: Record<string, string>;
   } = {},
 ): Promise<Sold> {
   const ids = {
     subscriptionId: newId('subscription'),
     invoiceId: newId('invoice'),
-    sessionId: newId('checkout_session'),
+    sessionId: parts.sessionId ?? newId('checkout_session'),
     customerId: newId('customer'),
   };
   const items = parts.items ?? [{}];
@@ -183,6 +185,7 @@ export async function sell(
       checkoutSessionId: ids.sessionId,
       customerId: ids.customerId,
       amountReceivedCents: BigInt(receivedCents),
+      metadata: parts.metadata ?? {},
       subscriptionData: {
         cancelAtPeriodEnd: parts.cancelAtPeriodEnd ?? false,
         ...(parts.trialDays === undefined ? {} : { trialPeriodDays: parts.trialDays }),

@@ -6,10 +6,12 @@ import { untilLockWait } from '@eligo/testkit';
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eraseReceipts } from '../src/actions/erase-receipts.ts';
+import { eraseSoldMetadata } from '../src/actions/erase-sold-metadata.ts';
 import { issueRefundReceipt } from '../src/actions/issue-refund-receipt.ts';
 import { receiptDocuments } from '../src/actions/receipt-documents.ts';
 import { listReceipts } from '../src/store/receipts.ts';
-import { type Fixture, openFixture, patience, someScope } from './fixture.ts';
+import { findSubscription } from '../src/store/subscriptions.ts';
+import { type Fixture, openFixture, patience, sell, someScope } from './fixture.ts';
 
 let on: Fixture;
 /** As the operator's command has it: row-level security does not bind it. */
@@ -71,6 +73,21 @@ describe('the documents of a receipt whose shopper is erased', () => {
     expect(await eraseReceipts(operator, scope, [sessionId])).toBe(0);
     await isNameless();
   });
+});
+
+it('a subscription that starts after its shopper was erased copies no metadata of its session, and one that started before has none left [D14.143]', async () => {
+  const metadata = { note: 'Ann Lee' };
+  const metadataOf = async (id: string) => (await findSubscription(on.database, scope, id))?.metadata;
+  const before = await sell(on, scope, { sessionId, metadata });
+  const other = await sell(on, scope, { metadata });
+  await eraseReceipts(operator, scope, [sessionId]);
+  await eraseSoldMetadata(operator, scope, [sessionId]);
+  expect(await metadataOf(before.subscriptionId)).toEqual({});
+  expect(await metadataOf(other.subscriptionId)).toEqual(metadata);
+  const late = newId('checkout_session');
+  await eraseReceipts(operator, scope, [late]);
+  const after = await sell(on, scope, { sessionId: late, metadata });
+  expect(await metadataOf(after.subscriptionId)).toEqual({});
 });
 
 describe('two amounts of one refund that are handled at once', () => {

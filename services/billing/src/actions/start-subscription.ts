@@ -4,6 +4,7 @@ import { DiscountSchema } from '@eligo/proto/checkout/v1/checkout';
 import type { StartSubscription } from '@eligo/proto/events/v1/events';
 import { centsFromInt64, type Interval } from '@eligo/values';
 import { newSubscription, type SoldSubscription } from '../domain/new-subscription.ts';
+import { isErased, lockReceipts } from '../store/erased-sessions.ts';
 import { insertInvoice } from '../store/invoices.ts';
 import { insertSubscription } from '../store/subscriptions.ts';
 import { appendInvoiceEvent, appendSubscriptionEvent } from './billing-events.ts';
@@ -12,7 +13,8 @@ import { wakeWhenDue } from './wake-when-due.ts';
 /** Makes the subscription of a completed session and its first invoice under the ids that the session carries; a second time does nothing. */
 export async function startSubscription(tx: Tx, scope: Scope, command: StartSubscription): Promise<void> {
   const sold = soldOf(command);
-  const { subscription, invoice } = newSubscription(sold);
+  const metadata = await copiedMetadata(tx, scope, sold);
+  const { subscription, invoice } = newSubscription({ ...sold, metadata });
   if (!(await insertSubscription(tx, scope, subscription))) return;
   await insertInvoice(tx, scope, invoice);
   wakeWhenDue(tx, subscription, sold.at);
@@ -21,6 +23,13 @@ export async function startSubscription(tx: Tx, scope: Scope, command: StartSubs
   for (const type of ['created', 'finalized', 'paid'] as const) {
     await appendInvoiceEvent(tx, scope, type, invoice, sold.at);
   }
+}
+
+// An erasure that comes first leaves nothing to copy, and one that comes later finds the copy.
+async function copiedMetadata(tx: Tx, scope: Scope, { sessionId, metadata }: SoldSubscription) {
+  if (Object.keys(metadata).length === 0) return metadata;
+  await lockReceipts(tx, scope, [sessionId]);
+  return (await isErased(tx, scope, sessionId)) ? {} : metadata;
 }
 
 function soldOf(command: StartSubscription): SoldSubscription {
