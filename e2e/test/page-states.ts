@@ -48,6 +48,14 @@ const told: Readonly<Record<string, { readonly patch: Partial<PageView>; readonl
   },
   'still-working-phone': { patch: { payment_in_flight: true }, says: 'Your payment is taking longer than usual' },
   'authorized-phone': { patch: { state: 'complete', manual_capture: true }, says: 'your payment is authorized' },
+  'partly-captured-phone': {
+    patch: { state: 'complete', manual_capture: true, amount_captured: 5_000 },
+    says: 'The shop has charged $50.00 so far',
+  },
+  'captured-less-desktop': {
+    patch: { state: 'complete', amount_captured: 5_000 },
+    says: 'The shop charged $50.00 of the total',
+  },
   'after-submit-desktop': { patch: { state: 'complete', ...afterSubmit() }, says: 'We ship on Monday' },
   'saved-phone': { patch: { state: 'complete', mode: 'setup' }, says: 'Your payment details are saved' },
   'trial-begun-phone': {
@@ -114,6 +122,7 @@ const states: Readonly<Record<string, readonly string[]>> = {
   'outcome: complete': ['complete-phone', 'complete-spanish-dark-desktop', 'live-complete-phone', 'invoice-paid-phone'],
   'outcome: message of the shop': ['after-submit-desktop', 'message-of-shop-phone'],
   'outcome: authorized': ['authorized-phone'],
+  'outcome: partly captured, and captured for less': ['partly-captured-phone', 'captured-less-desktop'],
   'outcome: saved': ['saved-phone'],
   'outcome: trial': ['trial-begun-phone'],
   'outcome: letter pending': ['letter-answered-phone', 'letter-of-held-order-phone', 'letter-elsewhere-desktop'],

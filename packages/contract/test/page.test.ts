@@ -14,6 +14,17 @@ function pageOf(parts: MessageInitShape<typeof CheckoutSessionSchema>) {
   return renderPage(create(CheckoutPageSchema, { session: message, processor: 'stripe' }), shop, undefined);
 }
 
+test.each([
+  ['nothing yet', 'paid', 0n, { manual_capture: true, amount_captured: 0 }],
+  ['a part', 'paid', 2_000n, { manual_capture: true, amount_captured: 2_000 }],
+  ['everything', 'complete', 5_000n, { manual_capture: false, amount_captured: 5_000 }],
+  ['a part, and voided the remaining holds', 'complete', 2_000n, { manual_capture: false, amount_captured: 2_000 }],
+])('a page whose shop captured %s says what was charged [D14.82]', (_what, status, amountReceivedCents, shown) => {
+  expect(pageOf({ captureMethod: 'manual', status, amountReceivedCents })).toMatchObject({ state: 'complete', ...shown });
+  const automatic = { captureMethod: 'automatic', status: 'complete', amountReceivedCents };
+  expect(pageOf(automatic)).toMatchObject({ manual_capture: false, amount_captured: null });
+});
+
 test('a paid page awaits a letter only while the session asks for one, whoever captures [D14.76]', () => {
   const collect = { type: 'collect_letter_of_medical_necessity', url: 'https://pay.example/pay/1' };
   for (const captureMethod of ['manual', 'automatic']) {

@@ -62,7 +62,7 @@ export function App() {
           {view === undefined && refusal === undefined && !checkout.isOffline && <p>{strings.loading}</p>}
         </div>
         {refusal !== undefined && <Refused key={refusal} code={refusal} strings={strings} />}
-        {view !== undefined && !isOpen && <Outcome {...{ view, leaving, strings }} />}
+        {view !== undefined && !isOpen && <Outcome {...{ view, leaving, language, strings }} />}
         {view?.state === 'letter_pending' && view.asks_letter_questions && (
           <LetterForm
             strings={strings}

@@ -1,15 +1,22 @@
 import type { PageView } from '@eligo/contract';
 import { useLayoutEffect, useRef } from 'preact/hooks';
+import { money } from './format.ts';
 import { InvoiceDocuments } from './invoice-documents.tsx';
-import type { Strings } from './strings.ts';
+import type { Language, Strings } from './strings.ts';
 
 /**
  * The end of a session: what became of it and the way back. The heading takes the focus, so that a screen reader begins there. While the page asks the
  * questions of a letter, their heading takes it.
  */
-export function Outcome({ view, leaving, strings }: { view: PageView; leaving: boolean; strings: Strings }) {
+export function Outcome(given: {
+  readonly view: PageView;
+  readonly leaving: boolean;
+  readonly language: Language;
+  readonly strings: Strings;
+}) {
+  const { view, leaving, language, strings } = given;
   const heading = useFocus(!view.asks_letter_questions);
-  const { title, text, isGood } = outcomeOf(view, strings);
+  const { title, text, isGood } = outcomeOf(view, language, strings);
   const back = isGood ? (view.success_url ?? view.cancel_url) : (view.cancel_url ?? view.success_url);
   const after = isGood ? view.custom_text?.after_submit.message : null;
   const letterUrl = letterUrlOf(view);
@@ -48,7 +55,11 @@ function useFocus(takesFocus: boolean) {
   return heading;
 }
 
-function outcomeOf(view: PageView, strings: Strings): { title: string; text: string | null; isGood: boolean } {
+function outcomeOf(
+  view: PageView,
+  language: Language,
+  strings: Strings,
+): { title: string; text: string | null; isGood: boolean } {
   switch (view.state) {
     case 'letter_pending': {
       const awaits = view.manual_capture ? strings.letterOfHeldOrder : strings.letter;
@@ -64,16 +75,20 @@ function outcomeOf(view: PageView, strings: Strings): { title: string; text: str
       return { title: strings.canceledTitle, text: strings.canceled, isGood: false };
     case 'complete':
     case 'open':
-      return { ...doneOf(view, strings), isGood: true };
+      return { ...doneOf(view, language, strings), isGood: true };
   }
 }
 
-function doneOf(view: PageView, strings: Strings): { title: string; text: string | null } {
+function doneOf(view: PageView, language: Language, strings: Strings): { title: string; text: string | null } {
   if (view.mode === 'setup') return { title: strings.savedTitle, text: null };
   if (view.due_now === 0 && view.trial_end !== null) return { title: strings.trialTitle, text: null };
-  return view.manual_capture
-    ? { title: strings.authorizedTitle, text: strings.authorized }
-    : { title: strings.completeTitle, text: null };
+  const captured = view.amount_captured ?? 0;
+  if (view.manual_capture) {
+    const text = captured > 0 ? strings.partlyCharged(money(language, captured)) : strings.authorized;
+    return { title: strings.authorizedTitle, text };
+  }
+  const isLess = view.amount_captured !== null && captured < view.totals.total;
+  return { title: strings.completeTitle, text: isLess ? strings.chargedLess(money(language, captured)) : null };
 }
 
 // Not where the letter is collected on this page itself.

@@ -152,6 +152,9 @@ export const english = {
   trialTitle: 'Your free trial has begun',
   authorizedTitle: 'Thank you, your payment is authorized',
   authorized: 'The shop charges your card when it ships your order.',
+  partlyCharged: (amount: string) =>
+    `The shop has charged ${amount} so far, and charges the remaining items when it ships them.`,
+  chargedLess: (amount: string) => `The shop charged ${amount} of the total. Nothing else is charged.`,
   letterTitle: 'Letter of medical necessity pending',
   letter:
     'Your payment is authorized. Your card is charged once your letter of medical necessity is approved. If it is denied, the authorization is released, and you can pay with another card if you keep this page in view.',

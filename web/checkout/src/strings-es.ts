@@ -169,6 +169,9 @@ export const spanish: Strings = {
   trialTitle: 'Tu prueba gratis ha comenzado',
   authorizedTitle: 'Gracias, tu pago está autorizado',
   authorized: 'La tienda cobra tu tarjeta cuando envía tu pedido.',
+  partlyCharged: (amount) =>
+    `La tienda ha cobrado ${amount} hasta ahora, y cobra los artículos restantes cuando los envía.`,
+  chargedLess: (amount) => `La tienda cobró ${amount} del total. No se cobra nada más.`,
   letterTitle: 'Carta de necesidad médica pendiente',
   letter:
     'Tu pago está autorizado. Tu tarjeta se cobra cuando se apruebe tu carta de necesidad médica. Si se rechaza, la autorización se libera. Deja esta página a la vista para seguir entonces con otra tarjeta.',

@@ -24,6 +24,7 @@ export function renderPage(page: CheckoutPage, shop: PageShop, sandboxUrl: strin
   const healthCard = centsFromInt64(page.healthCardCents);
   // As checkout tells the processor: a letter may be reviewed for longer than a card is held.
   const isReviewed = session.letter_of_medical_necessity_required && session.mode !== 'reimbursement';
+  const isManual = session.capture_method === 'manual';
   const paysOnce = session.mode === 'payment' || session.mode === 'reimbursement';
   const keepsCard = !paysOnce || session.setup_future_use !== null || isReviewed;
   const isOnSessionOnly = paysOnce && session.setup_future_use === 'on_session' && !isReviewed;
@@ -60,7 +61,8 @@ export function renderPage(page: CheckoutPage, shop: PageShop, sandboxUrl: strin
     refuses_health_cards: page.refusesHealthCards,
     trial_end: page.trialEndMs === undefined ? null : Number(page.trialEndMs) / 1_000,
     first_renewal: renewalOf(page),
-    manual_capture: session.capture_method === 'manual',
+    manual_capture: isManual && session.status !== 'complete',
+    amount_captured: isManual ? session.amount_received : null,
     letter_required: isReviewed,
     letter_denied: page.lineItems.some((line) => line.eligibility?.rule === letterDenied),
     asks_letter_questions: page.asksLetterQuestions,

@@ -50,6 +50,7 @@ export function renderInvoicePage(
     trial_end: null,
     first_renewal: null,
     manual_capture: false,
+    amount_captured: null,
     letter_required: false,
     letter_denied: false,
     asks_letter_questions: false,

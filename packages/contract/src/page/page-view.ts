@@ -40,7 +40,10 @@ export interface PageView {
   readonly trial_end: number | null;
   /** What each card pays at the first renewal after a trial; null where no trial begins. */
   readonly first_renewal: { readonly health_card_amount: number; readonly other_card_amount: number } | null;
+  /** The shop captures by itself, and has not finished. */
   readonly manual_capture: boolean;
+  /** What the shop has captured so far; null where Eligo captures. */
+  readonly amount_captured: number | null;
   readonly letter_required: boolean;
   /** A letter was denied: its items are not eligible any more, and the holds are released. */
   readonly letter_denied: boolean;
