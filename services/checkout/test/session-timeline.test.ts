@@ -94,7 +94,9 @@ describe('the timeline of a session', () => {
     const session = await fixture.mixedSession(hsa);
     await fixture.fault({ call: 'payment_intents.confirm', kind: 'error_after', times: 1 });
     await expect(fixture.confirm(session, hsa)).rejects.toMatchObject({ code: 'idempotency_key_in_use' });
-    expect(await typesOf(session)).toContain('payment.outcome_unknown');
+    const unknown = (await timelineOf(session)).entries.find(({ type }) => type === 'payment.outcome_unknown');
+    // The session's time, as of the entries beside it.
+    expect(unknown).toMatchObject({ at: start });
     await fixture.clearFaults();
     await letters.sweepAll();
     const types = await typesOf(session);
@@ -111,8 +113,49 @@ describe('the timeline of a session', () => {
       [fixture.scope.accountId, session.id],
     );
     const { entries, hasMore } = await timelineOf(session);
-    expect([entries.length, hasMore]).toEqual([51, true]);
+    expect([entries.length, hasMore]).toEqual([52, true]);
     expect(entries.at(-1)).toMatchObject({ type: 'payment.created', recordId: 'fpi_199' });
+  });
+
+  // A session with a letter that waits: it has an intent and a letter.
+  it.each([
+    [
+      'payments',
+      49,
+      `insert into checkout.payment_intents (account_id, test_mode, id, session_id, leg, capture_method, status, amount_cents, created_at)
+       select s.account_id, true, 'fpi_' || id || n, id, 'other', 'automatic', 'processing', 2000, now()`,
+    ],
+    [
+      'letters',
+      99,
+      `insert into checkout.letters (account_id, test_mode, id, session_id, product_id, customer_id, status, review_until, created_at)
+       select l.account_id, true, l.id || n, l.session_id, l.product_id || n, l.customer_id, l.status, l.review_until, now()`,
+    ],
+    [
+      'captures',
+      50,
+      `insert into checkout.captures (account_id, test_mode, id, session_id, cause, status, amount_cents, tax_cents, shipping_cents,
+         discount_cents, final, created_at)
+       select account_id, true, 'fcap_' || id || n, id, 'session', 'failed', 0, 0, 0, 0, true, now()`,
+    ],
+    [
+      'cards that were not saved',
+      80,
+      `with made as (
+         insert into checkout.setup_intents (account_id, test_mode, id, status, created_at)
+         select account_id, true, 'fseti_' || id, 'requires_payment_method', now() from checkout.sessions where id = $1 on conflict do nothing)
+       insert into checkout.set_up_failures (account_id, test_mode, session_id, setup_intent_id, failure_code, failed_at)
+       select account_id, true, id, 'fseti_' || id, 'card_declined', now()`,
+    ],
+  ])('says that there are more %s only where there are [D14.141]', async (what, count, insert) => {
+    const session = await letters.held();
+    const of = what === 'letters' ? 'checkout.sessions s join checkout.letters l on l.session_id = s.id' : 'checkout.sessions s';
+    const add = (from: number, to: number) =>
+      fixture.test.admin(`${insert} from ${of}, generate_series($2::int, $3::int) n where s.id = $1`, [session.id, from, to]);
+    await add(1, count);
+    expect((await timelineOf(session)).hasMore).toBe(false);
+    await add(count + 1, count + 1);
+    expect((await timelineOf(session)).hasMore).toBe(true);
   });
 
   it('is not there for another account, the other mode, or a session that does not exist', async () => {

@@ -12,6 +12,8 @@ const mostSetUpFailures = 80;
 // Each but the first follows the last decision of the session's letters.
 const mostVersions = 10;
 const mostEntries = 200;
+/** One more is read than is asked for, to know whether there is more. */
+const andOne = (most: number) => most + 1;
 
 /** What happened to a session, newest first, in one read; undefined when there is no such session. */
 export async function readSessionTimeline(
@@ -20,13 +22,13 @@ export async function readSessionTimeline(
   sessionId: string,
 ): Promise<{ entries: TimelineEntry[]; hasMore: boolean } | undefined> {
   const limits = [
-    mostIntents,
+    andOne(mostIntents),
     mostChargesOfIntent,
-    mostCaptures,
-    mostLetters,
-    mostEntries + 1,
+    andOne(mostCaptures),
+    andOne(mostLetters),
+    andOne(mostEntries),
     mostVersions,
-    mostSetUpFailures,
+    andOne(mostSetUpFailures),
   ];
   const rows = await db.rows(select, scope, [sessionId, ...limits]);
   if (rows.length === 0) return undefined;
@@ -101,7 +103,7 @@ const select = scoped<EntryRow>(
      union all
      select 1, i.created_at, 'payment.created', i.id, i.amount_cents, i.status, case when i.renews is not null then 'hold_renewed' end, null, count(*) over () = $4 from intents i
      union all
-     select 2, a.sent_at, 'payment.outcome_unknown', a.payment_intent_id, a.amount_cents, a.status, null, null, false
+     select 2, a.acting_at, 'payment.outcome_unknown', a.payment_intent_id, a.amount_cents, a.status, null, null, false
        from checkout.charge_attempts a
       where ${own('a')} and a.purpose in ('session', 'renewal') and a.subject_id = $3
         and a.status in ('created', 'sending', 'unknown', 'succeeded') and a.status = 'unknown'
