@@ -79,7 +79,7 @@ export function livePageTests(stack: () => { eligo: Constellation; browser: Brow
       await update(key);
     });
 
-    it('takes two cards through Stripe’s Payment Element and charges each for its part [D14.110, D14.228]', async () => {
+    it('takes two cards through Stripe’s Payment Element and charges each for its part [D14.110, D14.228, D14.400]', async () => {
       const { id, url } = await newSession();
       const tab = await open(url);
       await type(tab, 'health', numbers.hsa);
@@ -104,12 +104,14 @@ export function livePageTests(stack: () => { eligo: Constellation; browser: Brow
           mode: 'payment',
           amount: 4_999,
           currency: 'usd',
+          captureMethod: 'manual',
           allowedPaymentMethodTypes: ['card'],
         }),
         expect.objectContaining({
           mode: 'payment',
           amount: 5_000,
           currency: 'usd',
+          captureMethod: 'automatic',
           allowedPaymentMethodTypes: ['card'],
         }),
       ]);

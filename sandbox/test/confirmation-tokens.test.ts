@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { newSandbox, sdk } from './support.ts';
+import { newSandbox, sdk, sender } from './support.ts';
 
 test('the official SDK creates and retrieves confirmation tokens, and confirms with one once', async () => {
   const stripe = sdk((await newSandbox()).url, 'acct_test0001');
@@ -55,4 +55,22 @@ test('a token that is made for another use than its intent is refused, and stays
   expect(await stripe.paymentIntents.confirm(same.id, { confirmation_token: token.id })).toMatchObject({
     ...{ status: 'succeeded', setup_future_usage: 'off_session' },
   });
+});
+
+test('a token whose Elements were told another capture method than its intent has is refused, and stays unused [D14.400]', async () => {
+  const { url } = await newSandbox();
+  const stripe = sdk(url, 'acct_test0001');
+  const { id } = await stripe.testHelpers.confirmationTokens.create({
+    payment_method_data: { type: 'card', card: { token: 'tok_visa' } } as never,
+  });
+  await sender(url).witness('POST', `/sandbox/tokens/${id}/elements`, { capture_method: 'manual' });
+  const intentFor = (method: 'automatic' | 'manual') =>
+    stripe.paymentIntents.create({ amount: 1234, currency: 'usd', capture_method: method });
+  const automatic = await intentFor('automatic');
+  await expect(stripe.paymentIntents.confirm(automatic.id, { confirmation_token: id })).rejects.toMatchObject({
+    ...{ statusCode: 400, param: 'capture_method' },
+  });
+  const manual = await intentFor('manual');
+  const held = await stripe.paymentIntents.confirm(manual.id, { confirmation_token: id });
+  expect(held.status).toBe('requires_capture');
 });

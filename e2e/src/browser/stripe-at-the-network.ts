@@ -26,7 +26,7 @@ export async function answerForStripe(context: BrowserContext, eligo: Constellat
     return route.fulfill({ contentType: 'text/html', body });
   });
   await context.route('https://api.stripe.com/**', (route) =>
-    route.request().url().endsWith('/authenticate') ? answerBank(route, eligo) : makeToken(route, eligo.processor),
+    route.request().url().endsWith('/authenticate') ? answerBank(route, eligo) : makeToken(route, eligo),
   );
 }
 
@@ -37,7 +37,7 @@ async function answerBank(route: Route, { sandbox }: Constellation): Promise<voi
   await route.fulfill({ headers: { 'access-control-allow-origin': '*' }, body: '{}' });
 }
 
-async function makeToken(route: Route, { url, key }: Constellation['processor']): Promise<void> {
+async function makeToken(route: Route, { processor: { url, key }, sandbox }: Constellation): Promise<void> {
   const sent = new URLSearchParams(route.request().postData() ?? '');
   const response = await fetch(`${url}/v1/test_helpers/confirmation_tokens`, {
     method: 'POST',
@@ -51,11 +51,18 @@ async function makeToken(route: Route, { url, key }: Constellation['processor'])
       ...(sent.get('setup_future_usage') ? { setup_future_usage: sent.get('setup_future_usage') ?? '' } : {}),
     }),
   });
+  const body = await response.text();
+  const captureMethod = sent.get('capture_method');
+  // What the elements were told, which Stripe compares with the intent's.
+  if (response.ok && captureMethod) {
+    const { id } = JSON.parse(body) as { id: string };
+    await sandbox('POST', `/sandbox/tokens/${id}/elements`, { capture_method: captureMethod });
+  }
   await route.fulfill({
     status: response.status,
     headers: { 'access-control-allow-origin': '*' },
     contentType: 'application/json',
-    body: await response.text(),
+    body,
   });
 }
 
@@ -66,7 +73,9 @@ const bank = `<!doctype html><html lang="en"><title>Bank</title><body>
   <button id="success" style="min-height: 24px">Complete</button> <button id="failure" style="min-height: 24px">Fail</button>`;
 
 interface Settings {
+  readonly mode?: string;
   readonly setupFutureUsage?: string;
+  readonly captureMethod?: string;
 }
 interface FrameAnswer {
   readonly ready?: boolean;
@@ -103,7 +112,8 @@ function script(refuse: Refuse): void {
     if (!/^pk_(live|test)_/.test(key)) throw new Error(`Invalid value for Stripe(): apiKey should not be ${key}`);
     note('Stripe', key, options);
     return {
-      elements(settings: Settings) {
+      elements(given: Settings) {
+        let settings = given;
         refuse('elements', settings);
         note('elements', settings);
         const element = world.document.createElement('iframe');
@@ -141,6 +151,7 @@ function script(refuse: Refuse): void {
           },
           update: (change: object) => {
             refuse('update', change);
+            settings = { ...settings, ...change };
             note('update', change);
           },
           submit: async () => {
@@ -151,8 +162,9 @@ function script(refuse: Refuse): void {
             new Promise<FrameAnswer>((resolve) => {
               if (!isSubmitted) throw new Error('elements.submit() must be called before createConfirmationToken()');
               answered = resolve;
-              const usage = settings.setupFutureUsage;
-              element.contentWindow.postMessage({ account: options.stripeAccount, usage }, origin);
+              const { mode, setupFutureUsage: usage, captureMethod = 'automatic' } = settings;
+              const capture = mode === 'payment' ? captureMethod : '';
+              element.contentWindow.postMessage({ account: options.stripeAccount, usage, capture }, origin);
             }),
         };
       },
@@ -188,16 +200,16 @@ function frameScript(): void {
       querySelector(name: string): { value: string; addEventListener(name: string, heard: () => void): void };
     };
     parent: { postMessage(message: FrameAnswer, origin: string): void };
-    addEventListener(name: string, heard: (event: { data: { account: string; usage?: string } }) => void): void;
+    addEventListener(name: string, heard: (event: { data: { account: string; usage?: string; capture: string } }) => void): void;
   };
   const input = world.document.querySelector('input');
   const say = (message: FrameAnswer) => world.parent.postMessage(message, '*');
   input.addEventListener('input', () => say({ empty: input.value === '' }));
-  world.addEventListener('message', async ({ data: { account, usage = '' } }) => {
+  world.addEventListener('message', async ({ data: { account, usage = '', capture } }) => {
     const number = input.value.replaceAll(' ', '');
     const response = await fetch('https://api.stripe.com/v1/confirmation_tokens', {
       method: 'POST',
-      body: new URLSearchParams({ number, account, setup_future_usage: usage }),
+      body: new URLSearchParams({ number, account, setup_future_usage: usage, capture_method: capture }),
     });
     const answer = (await response.json()) as { error?: object };
     say(response.ok ? { token: answer } : { error: answer.error ?? {} });

@@ -49,6 +49,13 @@ function createToken(parameters: Parameters) {
   };
 }
 
+/** Notes the `captureMethod` of the Elements that made a token: Stripe's API shows and takes none. */
+export function tellToken(call: Call, token: ConfirmationTokenRecord, captureMethod: string): ConfirmationTokenRecord {
+  const told = { ...token, captureMethod };
+  call.records.update('confirmation_token', told);
+  return told;
+}
+
 function readNewMethod(parameters: Parameters) {
   const data = parameters.object('payment_method_data');
   if (data === undefined)
@@ -74,13 +81,14 @@ export interface ConfirmedWith {
 
 /**
  * Uses a token up for an intent: it makes the payment method that the intent is confirmed with. A token is used once, and not for an intent that says another
- * `setup_future_usage`.
+ * `setup_future_usage`, or another `capture_method` than the Elements that made the token.
  */
 export function takeConfirmationToken(
   call: Call,
   id: string,
   use: { readonly paymentIntent: string } | { readonly setupIntent: string },
   asked: string | null = null,
+  captureMethod?: string,
 ): ConfirmedWith {
   const token = call.records.find('confirmation_token', call.account, id);
   if (token === undefined) throw missingRecord('ConfirmationToken', id.slice(0, 80), 'confirmation_token', 400);
@@ -96,6 +104,10 @@ export function takeConfirmationToken(
   if (asked !== null && setupFutureUsage !== null && setupFutureUsage !== asked) {
     const message = `The setup_future_usage of this ConfirmationToken is ${setupFutureUsage}, and that of the intent is ${asked}.`;
     throw invalidRequest(message, { param: 'confirmation_token' });
+  }
+  if (captureMethod !== undefined && token.captureMethod !== undefined && token.captureMethod !== captureMethod) {
+    const message = `The provided capture_method (${captureMethod}) does not match the expected capture_method (${token.captureMethod}).`;
+    throw invalidRequest(message, { param: 'capture_method' });
   }
   call.records.update('confirmation_token', { ...token, ...use });
   const method = insertPaymentMethod(call, { card: needCard(token.card), expMonth, expYear }, billingDetails, {});

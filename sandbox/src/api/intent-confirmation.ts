@@ -46,14 +46,15 @@ export function readConfirmation(parameters: Parameters): Confirmation {
 /** The confirmation with the payment method that its token makes. */
 export function withTokensMethod(
   call: Call,
-  intent: Pick<PaymentIntentRecord, 'id' | 'setupFutureUsage'>,
+  intent: Pick<PaymentIntentRecord, 'id' | 'setupFutureUsage' | 'captureMethod'>,
   confirmation: Confirmation,
 ): Confirmation {
   const { confirmationToken } = confirmation;
   if (confirmationToken === undefined) return confirmation;
   const asked = confirmation.setupFutureUsage ?? intent.setupFutureUsage;
   const use = { paymentIntent: intent.id };
-  const { method, setupFutureUsage } = takeConfirmationToken(call, confirmationToken, use, asked);
+  const taken = takeConfirmationToken(call, confirmationToken, use, asked, intent.captureMethod);
+  const { method, setupFutureUsage } = taken;
   return {
     ...confirmation,
     paymentMethod: method.id,

@@ -1,6 +1,7 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { Readable } from 'node:stream';
 import { replaceCard } from '../api/card-update.ts';
+import { tellToken } from '../api/confirmation-tokens.ts';
 import { openDispute } from '../api/dispute-opening.ts';
 import { moveDispute } from '../api/disputes.ts';
 import { failPayout, payOut } from '../api/payouts.ts';
@@ -113,6 +114,14 @@ export function createWitness(parts: WitnessParts): Witness {
         const name = typeof fields.card === 'string' ? fields.card : 'visa';
         const updated = await act(method.account, (call) => replaceCard(call, method, name));
         return JSON.stringify(shape('payment_method', updated));
+      }
+      case 'POST tokens :id elements': {
+        const { capture_method: captureMethod } = fields;
+        if (captureMethod !== 'automatic' && captureMethod !== 'manual')
+          throw invalidRequest('capture_method must be automatic or manual.', { param: 'capture_method' });
+        const token = need(records.locate('confirmation_token', id), 'confirmation_token', id);
+        const told = await act(token.account, (call) => tellToken(call, token, captureMethod));
+        return JSON.stringify(shape('confirmation_token', told));
       }
       case 'POST authentications :id':
         return parts.bank.authenticate(id, fields.outcome !== 'failure');

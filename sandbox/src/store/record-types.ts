@@ -40,6 +40,8 @@ export interface ConfirmationTokenRecord extends Base {
   expiresAt: number;
   returnUrl: string | null;
   setupFutureUsage: string | null;
+  /** What the Elements that made it were told. */
+  captureMethod?: string;
   /** What it was used for, once. */
   paymentIntent: string | null;
   setupIntent: string | null;

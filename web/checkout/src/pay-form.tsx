@@ -8,7 +8,7 @@ import { money } from './format.ts';
 import { isInvoicePage } from './page-api.ts';
 import type { Language, Strings } from './strings.ts';
 import { StripeCard } from './stripe-fields.tsx';
-import { amountOf, type Slot, slotsOf, type Way, waysToPay } from './ways-to-pay.ts';
+import { amountOf, isHeldForLetter, isHold, type Slot, slotsOf, type Way, waysToPay } from './ways-to-pay.ts';
 
 /** The form: which cards, an address and the terms where they are asked for. `onPay` gets what the gateway takes. */
 export function PayForm(given: {
@@ -214,6 +214,7 @@ function Card(given: {
         <StripeCard
           fields={view.card_fields}
           amountCents={amount}
+          isHold={isHold(view, way, slot, isInvoicePage)}
           accentColor={view.shop.accent_color}
           {...{ language, strings, onFields, onState }}
         />
@@ -273,10 +274,4 @@ function buttonText(view: PageView, way: Way, language: Language, strings: Strin
   if (view.due_now === 0) return view.mode === 'subscription' ? strings.startTrial : strings.finish;
   const amount = money(language, amountOf(view, way === 'both' ? 'other' : way, 'other'));
   return view.manual_capture || isHeldForLetter(view, way) ? strings.hold(amount) : strings.pay(amount);
-}
-
-// What another card pays alone needs no letter, and is charged at once.
-function isHeldForLetter(view: PageView, way: Way): boolean {
-  const isHeld = view.next_action?.type === 'provide_second_payment_method';
-  return view.letter_required && (isHeld || slotsOf(way).includes('health'));
 }

@@ -20,13 +20,15 @@ export function StripeCard(given: {
   readonly fields: Fields;
   /** What the card pays at once; 0 sets it up. */
   readonly amountCents: number;
+  /** It is authorized now, and captured later. */
+  readonly isHold: boolean;
   readonly accentColor: string | null;
   readonly language: Language;
   readonly strings: Strings;
   readonly onFields: (fields: CardFields, isThere: boolean) => void;
   readonly onState: (state: FieldsState) => void;
 }) {
-  const { fields, amountCents, accentColor, language, strings, onFields } = given;
+  const { fields, amountCents, isHold, accentColor, language, strings, onFields } = given;
   const place = useRef<HTMLDivElement>(null);
   const elements = useRef<StripeElements | undefined>(undefined);
   const [state, setState] = useFieldsState(given.onState);
@@ -36,7 +38,9 @@ export function StripeCard(given: {
 
   const spoken = useRef(language);
   spoken.current = language;
-  // An amount of zero makes other fields; another amount, or another language, does not.
+  const held = useRef(isHold);
+  held.current = isHold;
+  // An amount of zero makes other fields; another amount, capture method or language does not.
   useEffect(() => {
     let isGone = false;
     let element: StripePaymentElement | undefined;
@@ -45,14 +49,17 @@ export function StripeCard(given: {
     const show = (stripe: Stripe) => {
       if (isGone || place.current === null) return;
       const group = stripe.elements(
-        optionsOf({ amountCents, keepsCard, isOnSessionOnly, accentColor, language: spoken.current }),
+        optionsOf({
+          ...{ amountCents, isHold: held.current, keepsCard, isOnSessionOnly, accentColor },
+          language: spoken.current,
+        }),
       );
       elements.current = group;
       element = group.create('payment', {
         layout: 'tabs',
         wallets: { applePay: 'never', googlePay: 'never', link: 'never' },
       });
-      own = cardFieldsOf(stripe, group, element, setRefused);
+      own = cardFieldsOf(stripe, group, element, () => held.current, setRefused);
       element.on('ready', () => setState('ready'));
       element.on('loaderror', ({ error }) => setState(isRefusal(error) ? 'broken' : 'failed'));
       element.mount(place.current);
@@ -76,8 +83,8 @@ export function StripeCard(given: {
   }, [key, account, keepsCard, isOnSessionOnly, setsUp, accentColor, onFields, setState]);
 
   useEffect(() => {
-    if (amountCents > 0) elements.current?.update({ amount: amountCents });
-  }, [amountCents]);
+    if (amountCents > 0) elements.current?.update({ amount: amountCents, captureMethod: captureMethodOf(isHold) });
+  }, [amountCents, isHold]);
 
   // What was typed stays.
   useEffect(() => {
@@ -97,14 +104,17 @@ export function StripeCard(given: {
   );
 }
 
+const captureMethodOf = (isHold: boolean) => (isHold ? 'manual' : 'automatic');
+
 function optionsOf(given: {
   amountCents: number;
+  isHold: boolean;
   keepsCard: boolean;
   isOnSessionOnly: boolean;
   accentColor: string | null;
   language: Language;
 }): StripeElementsOptionsMode {
-  const { amountCents, keepsCard, isOnSessionOnly, accentColor, language } = given;
+  const { amountCents, isHold, keepsCard, isOnSessionOnly, accentColor, language } = given;
   const isDark = matchMedia('(prefers-color-scheme: dark)').matches;
   const options: Omit<StripeElementsOptionsMode, 'mode' | 'amount'> & { currency: string } = {
     currency: 'usd',
@@ -117,17 +127,19 @@ function optionsOf(given: {
       ...(accentColor === null ? {} : { variables: { colorPrimary: accentColor } }),
     },
   };
-  return amountCents === 0 ? { ...options, mode: 'setup' } : { ...options, mode: 'payment', amount: amountCents };
+  if (amountCents === 0) return { ...options, mode: 'setup' };
+  return { ...options, mode: 'payment', amount: amountCents, captureMethod: captureMethodOf(isHold) };
 }
 
 function cardFieldsOf(
   stripe: Stripe,
   elements: StripeElements,
   element: StripePaymentElement,
+  isHold: () => boolean,
   onRefused: (reason: Refused | undefined) => void,
 ): CardFields {
   let empty = true;
-  let made: string | undefined;
+  let made: { readonly id: string; readonly isHold: boolean } | undefined;
   element.on('change', (change) => {
     ({ empty } = change);
     made = undefined;
@@ -141,7 +153,9 @@ function cardFieldsOf(
     isEmpty: () => empty,
     setBusy: (busy) => element.update({ readOnly: busy }),
     async tokenize() {
-      if (made !== undefined) return { id: made };
+      // Stripe refuses a token whose fields were told another capture method than the intent's.
+      if (made !== undefined && made.isHold === isHold()) return { id: made.id };
+      const tokenOf = { isHold: isHold() };
       onRefused(undefined);
       try {
         // Shows what is missing in the fields.
@@ -151,8 +165,8 @@ function cardFieldsOf(
         const params = { return_url: location.href };
         const answer = await stripe.createConfirmationToken({ elements, params });
         if (answer.confirmationToken === undefined) return refuse(reasonOf(answer.error));
-        made = answer.confirmationToken.id;
-        return { id: made };
+        made = { id: answer.confirmationToken.id, ...tokenOf };
+        return { id: made.id };
       } catch (error) {
         reportError(error);
         return refuse('broken');

@@ -34,3 +34,18 @@ export function amountOf(view: PageView, way: Way, slot: Slot): number {
   if (way !== 'both') return view.due_now;
   return slot === 'health' ? view.health_card_amount : view.other_card_amount;
 }
+
+/** The card pays nothing until a letter is approved. What another card pays alone needs no letter, and is charged at once. */
+export function isHeldForLetter(view: PageView, way: Way): boolean {
+  const isHeld = view.next_action?.type === 'provide_second_payment_method';
+  return view.letter_required && (isHeld || slotsOf(way).includes('health'));
+}
+
+/**
+ * Whether the server only authorizes the card of a slot, and captures later: for the shop, for a letter, and the health card until the other card has paid. On an
+ * invoice both are charged at once.
+ */
+export function isHold(view: PageView, way: Way, slot: Slot, isInvoice: boolean): boolean {
+  if (isInvoice) return false;
+  return view.manual_capture || isHeldForLetter(view, way) || (way === 'both' && slot === 'health');
+}

@@ -1,6 +1,6 @@
 import type { PageView } from '@eligo/contract';
 import { describe, expect, it } from 'vitest';
-import { amountOf, waysToPay } from '../src/ways-to-pay.ts';
+import { amountOf, isHold, slotsOf, type Way, waysToPay } from '../src/ways-to-pay.ts';
 
 type Amounts = Pick<
   PageView,
@@ -51,5 +51,29 @@ describe('the ways to pay', () => {
   it('name no amount where nothing is charged now: the card is only saved [D14.180]', () => {
     expect([amountOf(trial(400, 600), 'both', 'health'), amountOf(trial(400, 600), 'both', 'other')]).toEqual([0, 0]);
     expect(amountOf(view(due(400, 600)), 'both', 'other')).toBe(600);
+  });
+});
+
+describe('a card is only authorized [D14.400]', () => {
+  const mixed = view(due(400, 600));
+  const secondCard = {
+    type: 'provide_second_payment_method',
+    provide_second_payment_method: { message: null, url: null, eligible_amount: 400, ineligible_amount: 600 },
+  } as const;
+  const of = (given: PageView, way: Way, isInvoice = false) => slotsOf(way).map((slot) => isHold(given, way, slot, isInvoice));
+  it.each([
+    ['on the health slot until the other card has paid', mixed, 'both', [true, false]],
+    ['never where another card pays alone', mixed, 'other', [false]],
+    ['never where the health card pays alone', view(due(400, 0)), 'health', [false]],
+    ['on both slots for a shop that captures', { ...mixed, manual_capture: true }, 'both', [true, true]],
+    ['on the other slot for it', { ...mixed, manual_capture: true }, 'other', [true]],
+    ['on both slots for a letter', { ...mixed, letter_required: true }, 'both', [true, true]],
+    ['on the health slot for a letter', { ...view(due(400, 0)), letter_required: true }, 'health', [true]],
+    ['never where another card needs no letter', { ...mixed, letter_required: true }, 'other', [false]],
+    ['never as the second card of a cart without a letter', { ...mixed, next_action: secondCard }, 'other', [false]],
+    ['as the second card for a letter', { ...mixed, letter_required: true, next_action: secondCard }, 'other', [true]],
+  ] as const)('%s', (_name, given, way, holds) => {
+    expect(of(given as PageView, way)).toEqual(holds);
+    expect(of(given as PageView, way, true)).toEqual(holds.map(() => false));
   });
 });
