@@ -189,6 +189,45 @@ export function livePageTests(stack: () => { eligo: Constellation; browser: Brow
       await tab.close();
     });
 
+    it('holds both cards for a letter, which no key decides; a reviewer’s approval captures them [D14.76, D14.79, D14.400]', async () => {
+      const product = { name: 'Massage gun', hsa_fsa_eligibility: 'letter_of_medical_necessity' };
+      const { id, url } = await newSession({
+        line_items: [
+          { price_data: { unit_amount: 9_000, product_data: product }, quantity: 1 },
+          { price: shop.otherPriceId, quantity: 1 },
+        ],
+      });
+      const tab = await open(url, desktop);
+      await type(tab, 'health', numbers.hsa);
+      await type(tab, 'other', numbers.credit);
+      await tab.inspect('live-letter-desktop');
+      await tab.pay();
+      await tab.says('Questions for your letter');
+      await tab.page.getByLabel('Which medical condition').fill('Back pain');
+      await tab.page.getByLabel('How do').fill('It relieves the pain');
+      await tab.page.getByRole('checkbox').check();
+      await tab.page.getByText('Send answers').click();
+      await tab.says('once your letter of medical necessity is approved');
+      expect(await stateOf(id)).toMatchObject({ status: 'paid', amount_received: 0, test_mode: false });
+      const { letters } = (await live().ok('GET', `/v1/letters?checkout_session=${id}`)) as { letters: Json[] };
+      const letter = text(letters[0] ?? {}, 'letter_id');
+      expect((await live().post(`/v1/test_helpers/letters/${letter}/approve`)).status).not.toBe(200);
+      const { eligo } = stack();
+      const reviewer = ['--name', 'Grace Hopper', '--license', 'A-1906', '--state', 'NY'];
+      const { credential } = await runCli(eligo, ['reviewers', 'add', ...reviewer]);
+      const review = await runCli(eligo, ['letters', 'approve', letter], {
+        ...{ ELIGO_CHECKOUT_ADMIN: eligo.adminOf('checkout'), ELIGO_OPERATOR_KEY: eligo.operatorKey },
+        ELIGO_REVIEWER_CREDENTIAL: String(credential),
+      });
+      expect(review).toMatchObject({ status: 'approved' });
+      await waitUntil(async () => (await stateOf(id)).status === 'complete', { withinMs: 20_000, what: 'the capture' });
+      expect(await stateOf(id)).toMatchObject({ amount_received: 11_500 });
+      // As the page does by itself every ten seconds.
+      await tab.page.evaluate("dispatchEvent(new Event('online'))");
+      await tab.says('your payment is complete');
+      await tab.close();
+    });
+
     it('says that the fields do not load, and without a processor that the shop takes no cards [D14.110]', async () => {
       const { url } = await newSession();
       const tab = await openCheckoutTab(stack().browser, url, phone, (context) =>

@@ -1,7 +1,9 @@
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { addReviewer } from '../src/actions/add-reviewer.ts';
 import { completeWithCards } from '../src/actions/complete-with-cards.ts';
 import { recordHealthCardStatement } from '../src/actions/record-health-card-statement.ts';
+import { decideByReviewer } from '../src/actions/review-letter.ts';
 import type { Session } from '../src/domain/session.ts';
 import { expireLetters } from '../src/jobs/expire-letters.ts';
 import { line } from './fixture.ts';
@@ -9,9 +11,12 @@ import { letterLine } from './letters-fixture.ts';
 import { hour, openRenewalsFixture, type RenewalsFixture } from './renewals-fixture.ts';
 
 let fixture: RenewalsFixture;
+let credential: string;
 let version = 0n;
 beforeAll(async () => {
   fixture = await openRenewalsFixture({ testMode: false });
+  const reviewer = { name: 'Grace Hopper', license: 'A-1906', state: 'NY' };
+  ({ credential } = await addReviewer(fixture.database, reviewer));
 });
 afterAll(() => fixture.close());
 beforeEach(async () => {
@@ -64,6 +69,30 @@ describe('a hold of a health card in live mode', () => {
     expect((await fixture.timeline(session)).find(({ type }) => type === 'session.canceled')).toMatchObject({
       code: 'hold_not_renewed',
     });
+  });
+
+  it('is captured by the approval of a reviewer until then, also without the statement [D14.79, D14.304]', async () => {
+    await told('iias');
+    const session = await due();
+    await told(null);
+    await fixture.follow();
+    const { id } = await fixture.letters.onlyLetter(session);
+    const decided = await decideByReviewer(fixture.context, id, credential, 'approved');
+    expect(decided).toMatchObject({ scope: { testMode: false }, letter: { status: 'approved' } });
+    await fixture.sweepAll();
+    expect(await fixture.reload(session)).toMatchObject({ status: 'complete', amountReceivedCents: 3_000 });
+    expect(await health(session)).toEqual(['succeeded']);
+  });
+
+  it('is voided by the denial of a reviewer [D14.76, D14.79]', async () => {
+    await told('iias');
+    const session = await due(true);
+    const { id } = await fixture.letters.onlyLetter(session);
+    await expect(decideByReviewer(fixture.context, id, `${credential}x`, 'denied')).rejects.toThrow('unauthorized');
+    await decideByReviewer(fixture.context, id, credential, 'denied');
+    await fixture.sweepAll();
+    await fixture.isVoided(session);
+    expect(await fixture.kinds(session)).toEqual({ health: ['canceled'], other: ['canceled'] });
   });
 
   it('is renewed while the statement stands, and waits for a look after which it is told [D14.304]', async () => {

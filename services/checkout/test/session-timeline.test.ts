@@ -117,11 +117,11 @@ describe('the timeline of a session', () => {
     expect(entries.at(-1)).toMatchObject({ type: 'payment.created', recordId: 'fpi_199' });
   });
 
-  // A session with a letter that waits: it has an intent and a letter.
+  // A session with a letter that waits: it has two payments and a letter.
   it.each([
     [
       'payments',
-      49,
+      48,
       `insert into checkout.payment_intents (account_id, test_mode, id, session_id, leg, capture_method, status, amount_cents, created_at)
        select s.account_id, true, 'fpi_' || id || n, id, 'other', 'automatic', 'processing', 2000, now()`,
     ],
