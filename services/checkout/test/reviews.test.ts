@@ -93,8 +93,10 @@ describe('a reviewer', () => {
 
   it('reads for whom the letter is: the customer, else the name that the shop gave [D14.379]', async () => {
     const hsa = await fixture.card('hsa');
-    const named = await fixture.session({ lines: [letterLine(3_000)], customerId: hsa.customerId });
+    const defaults = { firstName: 'Bob', lastName: 'Ray' };
+    const named = await fixture.session({ lines: [letterLine(3_000)], customerId: hsa.customerId, defaults });
     await letters.pay(named, [hsa]);
+    expect((await open(await letters.onlyLetter(named))).shopperName).toBe('Bob Ray');
     await fixture.test.admin("update checkout.customers set first_name = 'Ann', last_name = 'Lee' where id = $1", [
       hsa.customerId,
     ]);
