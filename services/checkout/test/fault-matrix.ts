@@ -15,6 +15,16 @@ const kinds: readonly FaultKind[] = [
   ...(['drop_after', 'in_progress', 'rate_limited'] as const),
 ];
 
+/** Of reads, which have no key. */
+const readKinds: readonly FaultKind[] = ['error_before', 'drop_after', 'rate_limited', 'drop_before'];
+
+/** Which call of a flow fails. */
+interface FaultAt {
+  readonly of: 'calls' | 'reads';
+  readonly at: number;
+  readonly kind: FaultKind;
+}
+
 /** Each flow, with each fault of the sandbox at each call of its way, with and without a client that asks again. */
 export function faultMatrixTests(fixture: () => CapturesFixture): void {
   const isLong = process.env.ELIGO_TEST_LONG === 'on';
@@ -35,32 +45,36 @@ export function faultMatrixTests(fixture: () => CapturesFixture): void {
     // Where nothing fails, it makes the calls of the table: a new call is added there, and has then its faults.
     it.each(flows)('$name makes the calls of the table', async (flow) => {
       const step = await flow.begin();
-      const { context, made } = failing(fixture(), () => undefined);
+      const { context, made } = failing(fixture());
       await insist(fixture(), step, context);
-      expect(made).toEqual(flow.calls);
+      expect(made).toEqual({ calls: flow.calls, reads: flow.reads ?? [] });
       await stands(fixture(), step);
     });
 
     const cases = flows.flatMap((flow, row) =>
-      flow.calls.flatMap((_call, at) => {
-        const one = kinds[(row + at) % kinds.length] as FaultKind;
-        const isRetried = (row + at) % 2 === 0;
-        return isLong
-          ? kinds.flatMap((kind) => [true, false].map((retry) => ({ flow, at, kind, retry })))
-          : [{ flow, at, kind: one, retry: isRetried }];
-      }),
+      (['calls', 'reads'] as const).flatMap((of) =>
+        (flow[of] ?? []).flatMap((call, at) => {
+          const all = of === 'calls' ? kinds : readKinds;
+          const one = all[(row + at) % all.length] as FaultKind;
+          const isRetried = (row + at) % 2 === 0;
+          const named = { flow, name: flow.name, of, at, call };
+          return isLong
+            ? all.flatMap((kind) => [true, false].map((retry) => ({ ...named, kind, retry })))
+            : [{ ...named, kind: one, retry: isRetried }];
+        }),
+      ),
     );
-    it.each(cases.map((one) => ({ ...one, name: one.flow.name, call: one.flow.calls[one.at] })))(
-      '$name: $kind at its call $at, $call, asked again: $retry, moves all or nothing, once, and leaves nothing held',
-      async ({ flow, at, kind, retry }) => {
+    it.each(cases)(
+      '$name: $kind at $at of its $of, $call, asked again: $retry, moves all or nothing, once, and leaves nothing held',
+      async ({ flow, of, at, kind, retry }) => {
         const step = await flow.begin();
         const before = await standing(fixture(), step.session);
-        const { context, made } = failing(fixture(), (index) => (index === at ? kind : undefined));
+        const { context, made } = failing(fixture(), { of, at, kind });
         const first = await step.run(context).then(
           () => undefined,
           (error: unknown) => error,
         );
-        expect(made[at]).toBe(flow.calls[at]);
+        expect(made[of][at]).toBe(flow[of]?.[at]);
         await converge(fixture());
         if (retry || step.session === undefined) {
           await insist(fixture(), step, fixture().context, first);
@@ -177,20 +191,18 @@ async function leavesAllOrNothing(
   await fixture.booksAgree(session);
 }
 
-// A context whose writes are counted; the fault of one is armed right before it is made, so that it hits this one.
-function failing(fixture: CapturesFixture, faultOf: (index: number) => FaultKind | undefined) {
-  const made: string[] = [];
+// A context whose calls are counted; the fault of one is armed right before it is made, so that it hits this one.
+function failing(fixture: CapturesFixture, fault?: FaultAt) {
+  const made: Readonly<Record<FaultAt['of'], string[]>> = { calls: [], reads: [] };
   const context = fixture.contextWith((port) => {
     const watched = Object.entries(port).flatMap(([name, member]) => {
       if (typeof member !== 'function' || name === 'isDown') return [];
       const call = async (...args: unknown[]) => {
         const known = names[name];
         if (known === undefined) throw new Error(`The fault matrix has no call ${name}`);
-        if (name in writes) {
-          made.push(known);
-          const kind = faultOf(made.length - 1);
-          if (kind !== undefined) await fixture.fault({ call: known, kind, times: 1 });
-        }
+        const of = name in writes ? 'calls' : 'reads';
+        const at = made[of].push(known) - 1;
+        if (fault?.of === of && fault.at === at) await fixture.fault({ call: known, kind: fault.kind, times: 1 });
         return (member as (...given: unknown[]) => unknown)(...args);
       };
       return [[name, call] as const];

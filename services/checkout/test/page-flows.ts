@@ -20,7 +20,7 @@ import { findIntents } from '../src/store/payment-intents.ts';
 import type { CapturesFixture } from './captures-fixture.ts';
 import { line, start } from './fixture.ts';
 import { letterLine, lettersFixture } from './letters-fixture.ts';
-import { type Flow, writes } from './processor-calls.ts';
+import { type Flow, reads, writes } from './processor-calls.ts';
 
 /** The flows of cards that are typed on a page, of trials, of what is given up, and of the jobs that follow holds. */
 export function pageFlowsOf(fixture: () => CapturesFixture): Flow[] {
@@ -86,6 +86,16 @@ export function pageFlowsOf(fixture: () => CapturesFixture): Flow[] {
       async begin() {
         const session = await fixture().session({ lines: [line({ unitAmount: 3_000, class: 'auto_substantiation' })] });
         const run = payOnPage(session, await typed('tok_hsa'));
+        return { session, run, after: { status: 'complete', taken: [3_000] } };
+      },
+    },
+    {
+      name: 'a card that was typed into Stripe’s fields',
+      calls: charge,
+      reads: [reads.retrieveConfirmationToken],
+      async begin() {
+        const session = await fixture().session({ lines: [line({ unitAmount: 3_000, class: 'auto_substantiation' })] });
+        const run = payOnPage(session, await fixture().confirmationToken('tok_hsa'));
         return { session, run, after: { status: 'complete', taken: [3_000] } };
       },
     },

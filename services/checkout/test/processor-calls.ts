@@ -21,8 +21,9 @@ export const writes = {
   createSetupIntent: 'setup_intents.create',
   confirmSetupIntent: 'setup_intents.confirm',
 } as const satisfies Record<Exclude<keyof ProcessorPort, Elsewhere>, string>;
-/** Reads, which a flow makes where an answer was lost. */
-const reads = {
+/** Reads, which a flow makes on its way, or where an answer was lost. */
+export const reads = {
+  retrieveConfirmationToken: 'confirmation_tokens.retrieve',
   retrieveIntent: 'payment_intents.retrieve',
   retrieveCharge: 'charges.retrieve',
   retrievePaymentMethod: 'payment_methods.retrieve',
@@ -31,12 +32,15 @@ const reads = {
 /** Both. */
 export const names: Readonly<Record<string, string>> = { ...writes, ...reads };
 type Write = (typeof writes)[keyof typeof writes];
+type Read = (typeof reads)[keyof typeof reads];
 
 /** A flow at the processor: what leads to it, the step whose calls fail, and how everything stands once the step was carried out. */
 export interface Flow {
   readonly name: string;
   /** The writes of its step, in their order, where nothing fails. */
   readonly calls: readonly Write[];
+  /** The reads of its step, likewise. */
+  readonly reads?: readonly Read[];
   begin(): Promise<Step>;
 }
 
