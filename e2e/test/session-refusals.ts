@@ -12,6 +12,7 @@ interface Place {
   readonly customer: string;
   readonly card: string;
   coded(status: number, code: FailureCode): object;
+  listed(type: string, ...loc: string[]): object;
   create(fields: Json): Promise<ApiAnswer>;
   paidSession(): Promise<{ id: string; intent: Json }>;
 }
@@ -75,6 +76,77 @@ export function sessionRefusalTests(place: () => Place): void {
       }
     });
 
+    const intentOf = async (id: string) => {
+      const [intent] = records((await place().api.get(`/v1/payment_intents?checkout_session=${id}`)).body, 'payment_intents');
+      return text(intent ?? {}, 'payment_intent_id');
+    };
+    const captureIntent = (intent: string, fields: Json = {}) =>
+      place().api.post(`/v1/payment_intents/${intent}/capture`, { payment_intent: fields });
+    const letterLine = () => {
+      const product_data = { name: 'Massage gun', hsa_fsa_eligibility: 'letter_of_medical_necessity' };
+      return { price_data: { product_data, unit_amount: 9_000 }, quantity: 1 };
+    };
+
+    it('the capture of a payment intent: 400 for a session that is over, 409 while a letter waits, 422 for more than is held [D14.65, D14.100]', async () => {
+      const paid = text((await place().paidSession()).intent, 'payment_intent_id');
+      expect(await captureIntent(paid)).toMatchObject(coded(400, 'checkout_session_already_processed'));
+      const held = await opened({ capture_method: 'manual' });
+      expect((await complete(held, { payment_method: 'credit' })).status).toBe(200);
+      const intent = await intentOf(held);
+      expect(await captureIntent(intent, { amount_to_capture: 10_000_000 })).toMatchObject(
+        coded(422, 'capture_amount_exceeds_authorized'),
+      );
+      expect((await at(held, 'cancel')).status).toBe(200);
+      expect(await captureIntent(intent)).toMatchObject(coded(400, 'checkout_session_canceled'));
+      const half = await opened();
+      expect((await complete(half, { payment_method: 'hsa' })).status).toBe(200);
+      const first = await intentOf(half);
+      expect(await captureIntent(first)).toMatchObject(coded(409, 'checkout_session_not_capturable'));
+      expect((await at(half, 'expire')).status).toBe(200);
+      expect(await captureIntent(first)).toMatchObject(coded(400, 'checkout_session_expired'));
+      const waiting = await opened({ line_items: [letterLine()] });
+      expect((await complete(waiting, { payment_method: 'hsa' })).status).toBe(200);
+      expect(await captureIntent(await intentOf(waiting))).toMatchObject(coded(409, 'checkout_session_not_capturable'));
+    });
+
+    it('422 invalid_combination and one_of_required: a capture by amount and by lines, and lines that name nothing', async () => {
+      const { listed } = place();
+      const id = await opened({ capture_method: 'manual' });
+      const line = { price: place().shop.eligiblePriceId, amount_to_capture: 100 };
+      for (const action of ['capture', 'capture_allocation']) {
+        expect(await at(id, action, { amount: 100, line_items: [line] })).toMatchObject(
+          listed('invalid_combination', 'checkout_session', 'line_items'),
+        );
+        expect(await at(id, action, { line_items: [line, { amount_to_capture: 100 }] })).toMatchObject(
+          listed('one_of_required', 'checkout_session', 'line_items', '1', 'price'),
+        );
+      }
+      expect(await place().create({ line_items: [{ quantity: 1 }] })).toMatchObject(
+        listed('one_of_required', 'checkout_session', 'line_items', '0'),
+      );
+    });
+
+    it('422 of a payment link: one_of_required, product_not_found, price_required and shipping_rate_not_found', async () => {
+      const { listed } = place();
+      const product = text(
+        record((await place().api.post('/v1/products', { product: { name: 'Unpriced' } })).body, 'product'),
+        'product_id',
+      );
+      const price = place().shop.eligiblePriceId;
+      const link = (fields: Json) =>
+        place().api.post('/v1/payment_links', { payment_link: { line_items: [{ price, quantity: 1 }], ...fields } });
+      for (const [line, type, field] of [
+        [{ quantity: 1 }, 'one_of_required', 'price'],
+        [{ product: newId('product'), quantity: 1 }, 'product_not_found', 'product'],
+        [{ product, quantity: 1 }, 'price_required', 'product'],
+      ] as const) {
+        expect(await link({ line_items: [line] })).toMatchObject(listed(type, 'payment_link', 'line_items', '0', field));
+      }
+      expect(await link({ shipping_options: { shipping_rate_id: newId('shipping_rate') } })).toMatchObject(
+        listed('shipping_rate_not_found', 'payment_link', 'shipping_options', 'shipping_rate_id'),
+      );
+    });
+
     it('the preview of a refund: 422 for a session that is not captured and for amounts, 403 for cards, as the refund does [SREF-2]', async () => {
       expect(await at(await opened(), 'refund_allocation', { amount: 100 })).toMatchObject(
         coded(422, 'checkout_session_not_captured'),
@@ -123,8 +195,7 @@ export function sessionRefusalTests(place: () => Place): void {
     });
 
     it('409 letter_not_in_review: both decisions about a letter that was decided [D14.76]', async () => {
-      const product_data = { name: 'Massage gun', hsa_fsa_eligibility: 'letter_of_medical_necessity' };
-      const id = await opened({ line_items: [{ price_data: { product_data, unit_amount: 9_000 }, quantity: 1 }] });
+      const id = await opened({ line_items: [letterLine()] });
       expect((await complete(id, { payment_method: 'hsa' })).status).toBe(200);
       const [letter] = records((await place().api.get(`/v1/letters?checkout_session=${id}`)).body, 'letters');
       const decide = (verb: string) =>
