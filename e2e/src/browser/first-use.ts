@@ -64,6 +64,32 @@ export async function firstUse(browser: Browser, url: string, options: BrowserCo
   }
 }
 
+/**
+ * How often functions of the page's script are called until the page can be used. Chromium counts them, so the number is the same on every machine, however busy
+ * it is.
+ */
+export async function callsUntilUse(browser: Browser, url: string, options: BrowserContextOptions): Promise<number> {
+  const context = await browser.newContext({ locale: 'en-US', ...options });
+  try {
+    const page = await context.newPage();
+    const devTools = await context.newCDPSession(page);
+    await devTools.send('Profiler.enable');
+    await devTools.send('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
+    const told = Promise.withResolvers<Seen>();
+    await page.exposeFunction('tellFirstUse', told.resolve);
+    await page.addInitScript(noteFirstUse);
+    await page.goto(url, { waitUntil: 'commit' });
+    await told.promise;
+    const { result } = await devTools.send('Profiler.takePreciseCoverage');
+    const own = result.filter((script) => script.url.includes('/assets/'));
+    if (own.length === 0) throw new Error('Chromium counted no call of the page');
+    const counts = own.flatMap(({ functions }) => functions.map(({ ranges }) => ranges[0]?.count ?? 0));
+    return counts.reduce((sum, count) => sum + count, 0);
+  } finally {
+    await context.close();
+  }
+}
+
 interface Seen extends Pick<FirstUse, 'buttonMs' | 'fieldsMs'> {
   readonly requests: readonly (Pick<FirstRequest, 'startMs' | 'endMs'> & { readonly at: string })[];
 }
