@@ -1,10 +1,10 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Constellation, startConstellation } from '@eligo/testkit';
+import { type Constellation, startConstellation, waitUntil } from '@eligo/testkit';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { stopWithBooks } from '../src/books.ts';
-import { formsOf, hasForm, logsOf, placesWith } from '../src/browser/card-canaries.ts';
+import { formsOf, hasForm, logsOf, messagesOf, placesWith } from '../src/browser/card-canaries.ts';
 import { type CheckoutTab, desktop, numbers, openCheckoutTab, openTabIn, phone } from '../src/browser/checkout-tab.ts';
 import { launchChromium } from '../src/browser/chromium.ts';
 import { type Json, record, text } from '../src/records.ts';
@@ -16,6 +16,7 @@ import { cardFieldsPageTests } from './card-fields-page.ts';
 import { emailPageTests } from './email-page.ts';
 import { endedPageTests } from './ended-page.ts';
 import { invoicePageTests } from './invoice-page.ts';
+import { keyboardPageTests } from './keyboard-page.ts';
 import { leavingPageTests } from './leaving-page.ts';
 import { letterPageTests } from './letter-page.ts';
 import { livePageTests } from './live-page.ts';
@@ -122,9 +123,15 @@ describe('the checkout page', () => {
     const found = await placesWith(eligo, [id]);
     expect(found).toEqual(expect.arrayContaining(['checkout.sessions', 'checkout.outbox']));
     expect(logsOf(eligo).join('')).toContain('"service":"sandbox"');
+    // The events of the payment are in the streams before they are searched.
+    const messages = await waitUntil(async () => {
+      const all = await messagesOf(eligo);
+      return all.some((text) => text.includes('payment_intent.succeeded') && text.includes(id)) && all;
+    });
     for (const forms of [numbers.hsa, numbers.credit].map(formsOf)) {
       expect(sent.filter((text) => hasForm(text, forms))).toEqual([]);
       expect(await placesWith(eligo, forms)).toEqual([]);
+      expect(messages.filter((text) => hasForm(text, forms))).toEqual([]);
     }
     await tab.close();
   });
@@ -267,9 +274,18 @@ describe('the checkout page', () => {
 
   it('is paid with the keyboard alone, in Spanish, in the dark, in the colors of the shop, and reads as it should aloud [D14.82, D14.84, D14.270]', async () => {
     const update = ['accounts', 'update', eligo.account];
-    await runCli(eligo, [...update, '--display-name', 'Botica Sol', '--accent-color', '#ffcc00']);
+    const logo = ['--logo-url', 'https://shop.example/logo.svg'];
+    await runCli(eligo, [...update, '--display-name', 'Botica Sol', '--accent-color', '#ffcc00', ...logo]);
     const { id, url } = await newSession(eligibleOnly());
-    const tab = await open(url, { ...desktop, locale: 'es-MX', colorScheme: 'dark' });
+    const options = { ...desktop, locale: 'es-MX', colorScheme: 'dark' } as const;
+    const tab = await openCheckoutTab(browser, url, options, (context) =>
+      context.route('https://shop.example/logo.svg', (route) =>
+        route.fulfill({ contentType: 'image/svg+xml', body: '<svg xmlns="http://www.w3.org/2000/svg" width="32" height="32"/>' }),
+      ),
+    );
+    await waitUntil(() => tab.page.evaluate<boolean>("document.querySelector('header img').naturalWidth > 0"), {
+      what: 'the logo',
+    });
     await tab.says('Botica Sol');
     await tab.says('Pagar $67.73');
     await tab.page.locator('input[type=radio]:checked').focus();
@@ -287,7 +303,7 @@ describe('the checkout page', () => {
     await tab.inspect('complete-spanish-dark-desktop');
     expect(await chargesOf(id)).toEqual([6_773]);
     await tab.close();
-    await runCli(eligo, [...update, '--display-name', 'none', '--accent-color', 'none']);
+    await runCli(eligo, [...update, '--display-name', 'none', '--accent-color', 'none', '--logo-url', 'none']);
   });
 
   it('takes an ordinary card alone for a reimbursement, and says what the plan can reimburse [D14.209]', async () => {
@@ -335,6 +351,7 @@ backButtonTests(() => ({
 invoicePageTests(() => ({ eligo, browser, shop }));
 leavingPageTests(() => ({ browser, shopUrl, newSession, eligibleOnly, stateOf }));
 letterPageTests(() => ({ eligo, browser, newSession, stateOf }));
+keyboardPageTests(() => ({ eligo, browser, shopUrl, newSession, stateOf }));
 livePageTests(() => ({ eligo, browser, shopUrl }));
 lostAnswerTests(() => ({ eligo, browser, shopUrl, newSession, eligibleOnly, chargesOf }));
 pageSpeedTests(() => ({ shoppersBrowser, newSession }));

@@ -49,6 +49,7 @@ export function letterPageTests(stack: () => Stack): void {
       await tab.page.keyboard.press('Tab');
       await tab.page.keyboard.press('Enter');
       await tab.says('Your answers could not be sent');
+      await tab.inspect('letter-not-sent-phone');
       expect(await tab.page.getByLabel('Which medical condition').inputValue()).toBe('Back pain');
       await tab.page.getByText('Send answers').click();
       await tab.says('once your letter of medical necessity is approved');

@@ -3,6 +3,8 @@ import { stripeRelease } from '@eligo/web-checkout/document';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import Stripe from 'stripe';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { breakStripe, scriptThatRefuses } from '../src/browser/broken-stripe.ts';
+import { formsOf, hasForm } from '../src/browser/card-canaries.ts';
 import {
   type CheckoutTab,
   desktop,
@@ -18,28 +20,6 @@ import { runCli } from '../src/run-cli.ts';
 import { make, newCustomer, openShop, type Shop } from '../src/shop.ts';
 
 const key = 'pk_live_0123456789abcdefABCDEF';
-
-const scriptThatRefuses = `globalThis.Stripe = () => ({
-  elements() {
-    throw new Error('Invalid value for elements(): paymentMethodTypes is not an accepted parameter');
-  },
-})`;
-
-/** Runs in the page: Stripe.js loads, and makes no confirmation token. */
-function refuseTokens(how: string): void {
-  const world = globalThis as unknown as { Stripe?: (...given: unknown[]) => object };
-  let made: typeof world.Stripe;
-  const createConfirmationToken = () => {
-    if (how === 'throws') throw new Error('elements is not of this Stripe');
-    return Promise.resolve({ error: { type: how } });
-  };
-  Object.defineProperty(world, 'Stripe', {
-    get: () => made && ((...given: unknown[]) => ({ ...made?.(...given), createConfirmationToken })),
-    set: (stripe: typeof made) => {
-      made = stripe;
-    },
-  });
-}
 
 /** The checkout page in live mode, with Stripe's card fields; Stripe.js is replaced at the network, and the processor is the sandbox. */
 export function livePageTests(stack: () => { eligo: Constellation; browser: Browser; shopUrl: string }): void {
@@ -126,7 +106,10 @@ export function livePageTests(stack: () => { eligo: Constellation; browser: Brow
       await tab.says('your payment is complete');
       await tab.inspect('live-complete-phone');
       expect(sent.join(' ')).toMatch(/ctoken_\w+.*ctoken_\w+/);
-      expect(sent.join(' ').replaceAll(/\D/g, '')).not.toContain(numbers.hsa.replaceAll(' ', ''));
+      for (const number of [numbers.hsa, numbers.credit]) {
+        expect(sent.filter((one) => hasForm(one, formsOf(number)))).toEqual([]);
+        expect(sent.join(' ').replaceAll(/\D/g, '')).not.toContain(number.replaceAll(' ', ''));
+      }
       expect(await stateOf(id)).toMatchObject({ status: 'complete', amount_received: 9_999, test_mode: false });
       const intents = (await live().get(`/v1/payment_intents?checkout_session=${id}`)).body.payment_intents as Json[];
       expect(intents.map(({ amount_received: amount }) => amount).toSorted()).toEqual([4_999, 5_000]);
@@ -151,13 +134,19 @@ export function livePageTests(stack: () => { eligo: Constellation; browser: Brow
       await tab.close();
     });
 
-    it('authenticates in Stripe’s window, and asks for another card where the shopper fails [D14.112]', async () => {
+    it('authenticates in Stripe’s window, which is opened again where it was not, and asks for another card where the shopper fails [D14.112]', async () => {
       const { id, url } = await newSession({ line_items: [{ price: shop.eligiblePriceId, quantity: 1 }] });
-      const tab = await open(url, desktop);
+      const tab = await openCheckoutTab(stack().browser, url, desktop, async (context) => {
+        await context.addInitScript(breakStripe, 'first_window');
+        await answerForStripe(context, stack().eligo);
+      });
       const bank = tab.page.frameLocator('iframe[title="Stripe 3D Secure frame"]');
       await type(tab, 'health', numbers.authentication);
       await tab.pay();
       await tab.says('Confirm with your bank');
+      await tab.says('Your bank’s window could not be opened');
+      await tab.inspect('live-bank-failed-desktop');
+      await tab.page.getByRole('button', { name: 'Open your bank’s window again' }).click();
       await bank.getByText('Fail').click();
       await tab.says('could not confirm that this payment is yours');
       await type(tab, 'health', numbers.authentication);
@@ -288,13 +277,15 @@ export function livePageTests(stack: () => { eligo: Constellation; browser: Brow
       async (how, said) => {
         const { url } = await newSession({ line_items: [{ price: shop.eligiblePriceId, quantity: 1 }] });
         const tab = await openCheckoutTab(stack().browser, url, phone, async (context) => {
-          await context.addInitScript(refuseTokens, how);
+          await context.addInitScript(breakStripe, how);
           await answerForStripe(context, stack().eligo);
         });
         await type(tab, 'health', numbers.hsa);
         await tab.pay();
         await tab.says(said);
         await tab.page.locator('button.pay[aria-disabled=false]').waitFor();
+        if (how === 'card_error') await tab.inspect('live-card-refused-phone');
+        if (how === 'api_connection_error') await tab.inspect('live-card-not-sent-desktop');
         if (how === 'throws') await expect(tab.close()).rejects.toThrow('elements is not of this Stripe');
         else await tab.close();
       },

@@ -3,7 +3,14 @@ import { join } from 'node:path';
 import type { PageView } from '@eligo/contract';
 import type { Browser } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { type CheckoutTab, desktop, numbers, openCheckoutTab, phone } from '../src/browser/checkout-tab.ts';
+import {
+  type CheckoutTab,
+  desktop,
+  numbers,
+  openCheckoutTab,
+  phone,
+  stopLongTimers,
+} from '../src/browser/checkout-tab.ts';
 import type { Json } from '../src/records.ts';
 
 interface Place {
@@ -47,6 +54,12 @@ const told: Readonly<Record<string, { readonly patch: Partial<PageView>; readonl
     says: 'An HSA or FSA card cannot pay for the items that are not eligible',
   },
   'still-working-phone': { patch: { payment_in_flight: true }, says: 'Your payment is taking longer than usual' },
+  'setup-working-phone': { patch: { payment_in_flight: true, mode: 'setup' }, says: 'Do not close this page' },
+  'setup-still-working-desktop': {
+    patch: { payment_in_flight: true, mode: 'setup' },
+    says: 'Saving your card is taking longer than usual',
+  },
+  'setup-canceled-desktop': { patch: { state: 'canceled', mode: 'setup' }, says: 'You left without saving a card' },
   'authorized-phone': { patch: { state: 'complete', manual_capture: true }, says: 'your payment is authorized' },
   'partly-captured-phone': {
     patch: { state: 'complete', manual_capture: true, amount_captured: 5_000 },
@@ -87,7 +100,7 @@ const states: Readonly<Record<string, readonly string[]>> = {
   'pay-form: a health card pays nothing': ['health-card-pays-nothing-desktop'],
   'pay-form: the eligible part is too small': ['health-part-too-small-phone'],
   'pay-form: nothing due': ['nothing-due-phone'],
-  'pay-form: held for a letter': ['letter-held-phone', 'letter-spanish-dark-desktop'],
+  'pay-form: held for a letter': ['live-letter-desktop', 'letter-held-phone', 'letter-spanish-dark-desktop'],
   'pay-form: held for the shop': ['held-later-phone'],
   'pay-form: an invoice': ['invoice-phone', 'invoice-desktop-dark'],
   'pay-form: address and terms, with what is missing': ['address-phone', 'address-abroad-phone', 'terms-missing-phone'],
@@ -97,11 +110,13 @@ const states: Readonly<Record<string, readonly string[]>> = {
   'card fields: loading': ['fields-loading-phone'],
   'card fields: failed': ['live-fields-phone'],
   'card fields: broken': ['live-fields-broken-phone', 'live-fields-broken-desktop'],
-  'card fields: what is wrong': ['wrong-number-phone'],
+  'card fields: what is wrong': ['wrong-number-phone', 'live-card-refused-phone', 'live-card-not-sent-desktop'],
   'promo-code: refused, entered, removed': ['promo-refused-phone', 'promo-phone', 'promo-changed-desktop'],
-  'cancel-order: asked': ['cancel-phone'],
-  'status: working': ['working-phone'],
-  'status: still working': ['still-working-phone'],
+  'cancel-order: asked': ['cancel-phone', 'setup-cancel-phone'],
+  'status: loading': ['loading-phone'],
+  'status: a code is checked': ['pricing-phone'],
+  'status: working': ['working-phone', 'setup-working-phone'],
+  'status: still working': ['still-working-phone', 'setup-still-working-desktop'],
   'status: no connection': ['offline-desktop'],
   'notice: second card': ['second-card-phone'],
   'notice: short card': ['short-card-phone', 'short-card-desktop'],
@@ -116,9 +131,11 @@ const states: Readonly<Record<string, readonly string[]>> = {
   'notice: timed out': ['timed-out-phone'],
   'notice: request lost': ['lost-phone'],
   'authentication: asked': ['bank-phone', 'bank-desktop', 'bank-saved-phone', 'live-bank-desktop'],
+  'authentication: the window did not open': ['live-bank-failed-desktop'],
   'authentication: refused': ['bank-refused-desktop', 'bank-refused-saved-phone'],
   'letter-form: questions': ['letter-questions-phone'],
   'letter-form: what is missing': ['letter-missing-phone'],
+  'letter-form: not sent': ['letter-not-sent-phone'],
   'outcome: complete': ['complete-phone', 'complete-spanish-dark-desktop', 'live-complete-phone', 'invoice-paid-phone'],
   'outcome: message of the shop': ['after-submit-desktop', 'message-of-shop-phone'],
   'outcome: authorized': ['authorized-phone'],
@@ -126,7 +143,7 @@ const states: Readonly<Record<string, readonly string[]>> = {
   'outcome: saved': ['saved-phone'],
   'outcome: trial': ['trial-begun-phone'],
   'outcome: letter pending': ['letter-answered-phone', 'letter-of-held-order-phone', 'letter-elsewhere-desktop'],
-  'outcome: canceled': ['canceled-phone', 'invoice-void-phone'],
+  'outcome: canceled': ['canceled-phone', 'setup-canceled-desktop', 'invoice-void-phone'],
   'outcome: expired': ['expired-phone'],
   'refused: not there': ['missing-phone'],
   'refused: link inactive': ['link-inactive-phone'],
@@ -141,9 +158,11 @@ export function pageStateTests(place: () => Place): void {
   async function openTold(name: string, patch: Partial<PageView>): Promise<CheckoutTab> {
     const { url } = await place().newSession();
     const options = name.endsWith('desktop') ? desktop : phone;
-    const tab = await openCheckoutTab(place().browser, url, options, (context) =>
-      context.addInitScript(patchViews, patch as Record<string, unknown>),
-    );
+    const tab = await openCheckoutTab(place().browser, url, options, async (context) => {
+      await context.addInitScript(patchViews, patch as Record<string, unknown>);
+      // A page that is at work says after a while that it takes long.
+      if (name === 'setup-working-phone') await context.addInitScript(stopLongTimers);
+    });
     // A document never says that a payment is under way: its script asks.
     if (patch.payment_in_flight) await tab.page.evaluate("dispatchEvent(new Event('online'))");
     return tab;
@@ -154,6 +173,28 @@ export function pageStateTests(place: () => Place): void {
       const tab = await openTold(name, patch);
       await tab.says(says);
       await tab.inspect(name);
+      await tab.close();
+    });
+
+    it('is inspected while the order loads [D14.82, D14.366]', async () => {
+      const { url } = await place().newSession();
+      const isInspected = Promise.withResolvers<void>();
+      const tab = await openCheckoutTab(place().browser, url, phone, async (context) => {
+        // A document without the session in it, whose script asks for it.
+        await context.route(url, async (route) => {
+          const response = await route.fetch();
+          const body = (await response.text()).replace(/<script type="application\/json"[^]*?<\/script>/, '');
+          await route.fulfill({ response, body });
+        });
+        await context.route('**/session', async (route) => {
+          await isInspected.promise;
+          await route.continue();
+        });
+      });
+      await tab.says('Loading your order…');
+      await tab.inspect('loading-phone');
+      isInspected.resolve();
+      await tab.says('Pay $117.73');
       await tab.close();
     });
 

@@ -38,8 +38,16 @@ export function promoCodePageTests(stack: () => Stack): void {
       await tab.says('This code cannot be used');
       expect(await tab.page.evaluate('document.activeElement.id')).toBe('promo-code');
       await tab.inspect('promo-refused-phone');
+      const isInspected = Promise.withResolvers<void>();
+      await tab.page.route('**/promo-code', async (route) => {
+        await isInspected.promise;
+        await route.continue();
+      });
       await tab.page.getByLabel('Promo code', { exact: true }).fill('phone10');
       await tab.page.getByRole('button', { name: 'Apply', exact: true }).dblclick();
+      await tab.says('Updating your order…');
+      await tab.inspect('pricing-phone');
+      isInspected.resolve();
       await tab.says('Promo code Phone10');
       await tab.inspect('promo-phone');
       expect(await redeemed()).toBe(1);

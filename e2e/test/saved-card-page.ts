@@ -28,6 +28,9 @@ export function savedCardPageTests(stack: () => Stack): void {
       const tab = await openCheckoutTab(stack().browser, url, phone);
       await tab.type('health', numbers.hsa);
       await tab.inspect('setup-phone');
+      await tab.page.getByText('Leave without saving a card').click();
+      await tab.inspect('setup-cancel-phone');
+      await tab.page.getByText('Stay here').click();
       await tab.pay();
       await tab.says('Your payment details are saved');
       expect(await stack().stateOf(id)).toMatchObject({ status: 'complete' });

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { connectNats } from '@eligo/events';
 import type { Constellation } from '@eligo/testkit';
 
 /** A text as a program may keep it: with each separator between its groups of four, encoded for a URL, a form or JSON, and each as the bytes of a column. */
@@ -21,7 +22,7 @@ export function hasForm(text: string, forms: readonly string[]): boolean {
   return forms.some((form) => whole.includes(form.toLowerCase()));
 }
 
-/** The tables and logs of an Eligo that have one of these forms. Every column of every schema, as text and as bytes: the events of the streams stand in the outboxes. */
+/** The tables and logs of an Eligo that have one of these forms. Every column of every schema, as text and as bytes. */
 export async function placesWith(eligo: Constellation, forms: readonly string[]): Promise<string[]> {
   const names = await tableNames(eligo);
   const found = await Promise.all(
@@ -41,6 +42,27 @@ export async function placesWith(eligo: Constellation, forms: readonly string[])
 export function logsOf(eligo: Constellation): string[] {
   return readdirSync(eligo.home.logs).map((name) => readFileSync(join(eligo.home.logs, name), 'utf8'));
 }
+
+/** The messages of all streams of an Eligo, with their headers, as text. */
+export async function messagesOf({ nats }: Constellation): Promise<string[]> {
+  const { manager, jetstream, close } = await connectNats({ url: nats, service: 'canaries', logger: quiet });
+  try {
+    const texts: string[] = [];
+    for await (const { config, state } of manager.streams.list()) {
+      if (state.messages === 0) continue;
+      const consumer = await jetstream.consumers.get(config.name);
+      for await (const { subject, data, headers, info } of await consumer.fetch({ max_messages: state.messages })) {
+        texts.push(`${subject} ${[...(headers ?? [])]} ${Buffer.from(data).toString('utf8')}`);
+        if (info.pending === 0) break;
+      }
+    }
+    return texts;
+  } finally {
+    await close();
+  }
+}
+
+const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
 async function tableNames(eligo: Constellation): Promise<string[]> {
   const tables = await eligo.database.admin<{ name: string }>(

@@ -7,13 +7,10 @@ import { english } from '../src/strings-en.ts';
 const readings = join(import.meta.dirname, '../../../e2e/test/read-aloud');
 /** Texts by code. Each is shown in the place of the others, so that one of a table stands for all. */
 const tables = new Set(['promoProblems', 'classes', 'failed', 'failedOfSetUp', 'refusals', 'problems']);
-/** What no state is inspected with. Those of an invoice and of a set-up are other words in a place that is inspected. */
-const notInspected = [
-  ...['loading', 'pricing', 'cardRefused', 'cardNotSent', 'bankFailed', 'bankAgain', 'letterNotSent'],
-  ...['keepsCardForReview', 'ofInvoice.loading', 'ofInvoice.healthCanPayAll', 'ofInvoice.healthCanPayNothing'],
-  ...['ofInvoice.otherCardNeeded', 'ofSetUp.working', 'ofSetUp.stillWorking', 'ofSetUp.cancelQuestion'],
-  ...['ofSetUp.cancelYes', 'ofSetUp.cancelNo', 'ofSetUp.canceledTitle', 'ofSetUp.canceled'],
-];
+/** What no state is inspected with. Those of an invoice are other words in a place that is inspected. */
+const notInspected = ['loading', 'healthCanPayAll', 'healthCanPayNothing', 'otherCardNeeded'].map(
+  (name) => `ofInvoice.${name}`,
+);
 
 // Stands for what a text is about.
 const about = '\0';
