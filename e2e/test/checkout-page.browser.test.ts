@@ -280,7 +280,10 @@ describe('the checkout page', () => {
     const options = { ...desktop, locale: 'es-MX', colorScheme: 'dark' } as const;
     const tab = await openCheckoutTab(browser, url, options, (context) =>
       context.route('https://shop.example/logo.svg', (route) =>
-        route.fulfill({ contentType: 'image/svg+xml', body: '<svg xmlns="http://www.w3.org/2000/svg" width="32" height="32"/>' }),
+        route.fulfill({
+          contentType: 'image/svg+xml',
+          body: '<svg xmlns="http://www.w3.org/2000/svg" width="32" height="32"/>',
+        }),
       ),
     );
     await waitUntil(() => tab.page.evaluate<boolean>("document.querySelector('header img').naturalWidth > 0"), {

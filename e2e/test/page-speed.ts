@@ -2,7 +2,14 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { phone } from '../src/browser/checkout-tab.ts';
-import { callsUntilUse, type FirstRequest, type FirstUse, firstUse, isMachineOurs, network } from '../src/browser/first-use.ts';
+import {
+  callsUntilUse,
+  type FirstRequest,
+  type FirstUse,
+  firstUse,
+  isMachineOurs,
+  network,
+} from '../src/browser/first-use.ts';
 
 export interface SpeedPlace {
   readonly shoppersBrowser: Browser;

@@ -183,7 +183,7 @@ export function pageStateTests(place: () => Place): void {
         // A document without the session in it, whose script asks for it.
         await context.route(url, async (route) => {
           const response = await route.fetch();
-          const body = (await response.text()).replace(/<script type="application\/json"[^]*?<\/script>/, '');
+          const body = (await response.text()).replace(/<script type="application\/json"[\s\S]*?<\/script>/, '');
           await route.fulfill({ response, body });
         });
         await context.route('**/session', async (route) => {

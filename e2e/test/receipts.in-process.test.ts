@@ -271,7 +271,14 @@ describe('a person who is erased by the operator', () => {
     const { dispute, file } = await disputeWithEvidence(session, secret);
     expect(await tablesWith(secret)).toEqual(
       expect.arrayContaining([
-        ...['billing.receipts', 'billing.subscriptions', 'checkout.customers', 'checkout.sessions', 'gateway.file_parts', 'gateway.files'],
+        ...[
+          'billing.receipts',
+          'billing.subscriptions',
+          'checkout.customers',
+          'checkout.sessions',
+          'gateway.file_parts',
+          'gateway.files',
+        ],
         ...['refunds.disputes', 'checkout.outbox', 'webhooks.events'],
       ]),
     );

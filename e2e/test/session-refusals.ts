@@ -77,7 +77,10 @@ export function sessionRefusalTests(place: () => Place): void {
     });
 
     const intentOf = async (id: string) => {
-      const [intent] = records((await place().api.get(`/v1/payment_intents?checkout_session=${id}`)).body, 'payment_intents');
+      const [intent] = records(
+        (await place().api.get(`/v1/payment_intents?checkout_session=${id}`)).body,
+        'payment_intents',
+      );
       return text(intent ?? {}, 'payment_intent_id');
     };
     const captureIntent = (intent: string, fields: Json = {}) =>
@@ -140,7 +143,9 @@ export function sessionRefusalTests(place: () => Place): void {
         [{ product: newId('product'), quantity: 1 }, 'product_not_found', 'product'],
         [{ product, quantity: 1 }, 'price_required', 'product'],
       ] as const) {
-        expect(await link({ line_items: [line] })).toMatchObject(listed(type, 'payment_link', 'line_items', '0', field));
+        expect(await link({ line_items: [line] })).toMatchObject(
+          listed(type, 'payment_link', 'line_items', '0', field),
+        );
       }
       expect(await link({ shipping_options: { shipping_rate_id: newId('shipping_rate') } })).toMatchObject(
         listed('shipping_rate_not_found', 'payment_link', 'shipping_options', 'shipping_rate_id'),

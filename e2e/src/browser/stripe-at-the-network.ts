@@ -200,7 +200,10 @@ function frameScript(): void {
       querySelector(name: string): { value: string; addEventListener(name: string, heard: () => void): void };
     };
     parent: { postMessage(message: FrameAnswer, origin: string): void };
-    addEventListener(name: string, heard: (event: { data: { account: string; usage?: string; capture: string } }) => void): void;
+    addEventListener(
+      name: string,
+      heard: (event: { data: { account: string; usage?: string; capture: string } }) => void,
+    ): void;
   };
   const input = world.document.querySelector('input');
   const say = (message: FrameAnswer) => world.parent.postMessage(message, '*');

@@ -82,7 +82,12 @@ export function refuseBy(taken: typeof takenNames): Refuse {
       setupFutureUsage: oneOf('off_session', 'on_session', null),
       captureMethod: oneOf('automatic', 'automatic_async', 'manual'),
     },
-    update: { amount: isAmount, captureMethod: oneOf('automatic', 'automatic_async', 'manual'), locale: oneOf('auto', 'en', 'es'), allowedPaymentMethodTypes: isTypes },
+    update: {
+      amount: isAmount,
+      captureMethod: oneOf('automatic', 'automatic_async', 'manual'),
+      locale: oneOf('auto', 'en', 'es'),
+      allowedPaymentMethodTypes: isTypes,
+    },
     appearance: { theme: oneOf('stripe', 'night', 'flat') },
     create: { layout: oneOf('tabs', 'accordion', 'auto'), readOnly: oneOf(true, false) },
     wallets: { applePay: oneOf('auto', 'never'), googlePay: oneOf('auto', 'never'), link: oneOf('auto', 'never') },

@@ -20,7 +20,10 @@ test.each([
   ['everything', 'complete', 5_000n, { manual_capture: false, amount_captured: 5_000 }],
   ['a part, and voided the remaining holds', 'complete', 2_000n, { manual_capture: false, amount_captured: 2_000 }],
 ])('a page whose shop captured %s says what was charged [D14.82]', (_what, status, amountReceivedCents, shown) => {
-  expect(pageOf({ captureMethod: 'manual', status, amountReceivedCents })).toMatchObject({ state: 'complete', ...shown });
+  expect(pageOf({ captureMethod: 'manual', status, amountReceivedCents })).toMatchObject({
+    state: 'complete',
+    ...shown,
+  });
   const automatic = { captureMethod: 'automatic', status: 'complete', amountReceivedCents };
   expect(pageOf(automatic)).toMatchObject({ manual_capture: false, amount_captured: null });
 });

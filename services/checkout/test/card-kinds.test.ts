@@ -273,7 +273,7 @@ describe('what the processor is told of health care', () => {
       await expect(fixture.confirm(session, card, options)).rejects.toMatchObject({ code: 'idempotency_key_in_use' });
       await state(card, false);
       await fixture.lapseLeases();
-      expect((await fixture.confirm(session, card, options)).session?.status).toBe('complete');
+      expect((await fixture.confirm(session, card, options)).session?.status).toBe('paid');
       const attempts = await fixture.test.admin(
         'select card_kind, status from checkout.charge_attempts where subject_id = $1',
         [session.id],

@@ -83,6 +83,7 @@ export function pageFlowsOf(fixture: () => CapturesFixture): Flow[] {
     {
       name: 'a card that was typed on the page',
       calls: charge,
+      reads: [reads.retrievePaymentMethod],
       async begin() {
         const session = await fixture().session({ lines: [line({ unitAmount: 3_000, class: 'auto_substantiation' })] });
         const run = payOnPage(session, await typed('tok_hsa'));
@@ -102,6 +103,7 @@ export function pageFlowsOf(fixture: () => CapturesFixture): Flow[] {
     {
       name: 'two cards that were typed on the page',
       calls: [...charge, ...charge, take],
+      reads: [reads.retrievePaymentMethod, reads.retrievePaymentMethod],
       async begin() {
         const session = await fixture().session({ lines: cart() });
         const run = payOnPage(session, await typed('tok_hsa'), await typed('tok_visa'));
@@ -111,6 +113,7 @@ export function pageFlowsOf(fixture: () => CapturesFixture): Flow[] {
     {
       name: 'a card that was typed on the page and is saved',
       calls: [writes.createCustomer, writes.attachPaymentMethod, ...setUp],
+      reads: [reads.retrievePaymentMethod],
       async begin() {
         const person = { firstName: 'Ada', lastName: null, phone: null, email: null, employer: null, shipping: null };
         const { customerId } = await withTx(fixture().database, scope(), (tx) =>
@@ -178,6 +181,7 @@ export function pageFlowsOf(fixture: () => CapturesFixture): Flow[] {
     {
       name: 'the end of two holds that lapse',
       calls: [cancel, cancel],
+      reads: [reads.retrieveIntent],
       async begin() {
         const session = await fixture().held();
         return { session, run: followAt(session, 1_800_000), after: { status: 'canceled', taken: [0, 0] } };

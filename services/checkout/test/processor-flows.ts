@@ -16,7 +16,7 @@ import type { CapturesFixture } from './captures-fixture.ts';
 import { callIn, line, sessionMessage } from './fixture.ts';
 import { letterLine, lettersFixture } from './letters-fixture.ts';
 import { pageFlowsOf } from './page-flows.ts';
-import { type Flow, type Step, writes } from './processor-calls.ts';
+import { type Flow, reads, type Step, writes } from './processor-calls.ts';
 
 /** Every flow that calls the processor, but for refunds, which are another service's. */
 export function flowsOf(fixture: () => CapturesFixture): Flow[] {
@@ -158,6 +158,7 @@ export function flowsOf(fixture: () => CapturesFixture): Flow[] {
     {
       name: 'a capture of a part',
       calls: [take],
+      reads: [reads.retrieveCharge],
       async begin() {
         const session = await fixture().heldOnOneCard();
         return {

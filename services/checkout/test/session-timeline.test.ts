@@ -149,9 +149,14 @@ describe('the timeline of a session', () => {
     ],
   ])('says that there are more %s only where there are [D14.141]', async (what, count, insert) => {
     const session = await letters.held();
-    const of = what === 'letters' ? 'checkout.sessions s join checkout.letters l on l.session_id = s.id' : 'checkout.sessions s';
+    const of =
+      what === 'letters' ? 'checkout.sessions s join checkout.letters l on l.session_id = s.id' : 'checkout.sessions s';
     const add = (from: number, to: number) =>
-      fixture.test.admin(`${insert} from ${of}, generate_series($2::int, $3::int) n where s.id = $1`, [session.id, from, to]);
+      fixture.test.admin(`${insert} from ${of}, generate_series($2::int, $3::int) n where s.id = $1`, [
+        session.id,
+        from,
+        to,
+      ]);
     await add(1, count);
     expect((await timelineOf(session)).hasMore).toBe(false);
     await add(count + 1, count + 1);

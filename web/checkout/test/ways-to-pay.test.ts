@@ -60,7 +60,8 @@ describe('a card is only authorized [D14.400]', () => {
     type: 'provide_second_payment_method',
     provide_second_payment_method: { message: null, url: null, eligible_amount: 400, ineligible_amount: 600 },
   } as const;
-  const of = (given: PageView, way: Way, isInvoice = false) => slotsOf(way).map((slot) => isHold(given, way, slot, isInvoice));
+  const of = (given: PageView, way: Way, isInvoice = false) =>
+    slotsOf(way).map((slot) => isHold(given, way, slot, isInvoice));
   it.each([
     ['on the health slot until the other card has paid', mixed, 'both', [true, false]],
     ['never where another card pays alone', mixed, 'other', [false]],
