@@ -231,7 +231,7 @@ it('a shopper of whom no address is known has a receipt for the shop to pass on,
 });
 
 describe('a person who is erased by the operator', () => {
-  it('is named by no row that stays, and by no document, file or kept mail; books and decisions stay [D14.143, D14.326]', async () => {
+  it('is named by no row that stays, and by no document, file or kept mail; books and decisions stay [D14.143, D14.326, D14.399]', async () => {
     const secret = `Zelda${randomUUID().slice(0, 8)}`;
     const email = `${secret.toLowerCase()}@example.com`;
     const address = { line1: secret, city: 'Austin', state: 'TX', postal_code: '78701', country: 'US' };

@@ -55,6 +55,7 @@ import {
   refundReceiptsSince,
 } from '../src/store/receipts.ts';
 import { findShopName, recordShopName } from '../src/store/shop-names.ts';
+import { eraseMetadataOfSold } from '../src/store/sold-subscriptions.ts';
 import { findSubscriptionMail, subscriptionMails } from '../src/store/subscription-mails.ts';
 import {
   findSubscription,
@@ -198,6 +199,7 @@ async function runReceipts({ database, context }: Fixture): Promise<void> {
     });
     await lockReceipts(tx, scope, [seededId('fcs', 1)]);
     await isErased(tx, scope, seededId('fcs', 1));
+    await eraseMetadataOfSold(tx, scope, [seededId('fcs', 1)]);
     await refundReceiptsSince(tx);
     await keepDocuments(
       tx,

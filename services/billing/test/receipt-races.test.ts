@@ -75,7 +75,7 @@ describe('the documents of a receipt whose shopper is erased', () => {
   });
 });
 
-it('a subscription that starts after its shopper was erased copies no metadata of its session, and one that started before has none left [D14.143]', async () => {
+it('a subscription that starts after its shopper was erased copies no metadata of its session, and one that started before has none left [D14.399]', async () => {
   const metadata = { note: 'Ann Lee' };
   const metadataOf = async (id: string) => (await findSubscription(on.database, scope, id))?.metadata;
   const before = await sell(on, scope, { sessionId, metadata });
