@@ -241,17 +241,7 @@ describe('error codes, each as the answer to a public request', () => {
     });
   });
 
-  sessionRefusalTests(() => ({
-    api,
-    database: eligo.database,
-    shop,
-    customer,
-    card,
-    coded,
-    listed,
-    create,
-    paidSession,
-  }));
+  sessionRefusalTests(() => ({ eligo, api, shop, customer, card, coded, listed, create, paidSession }));
 
   it('leaves books that agree after captures in parts, and shows the captures of a session [SESS-6, GEN-10, D6.6]', async () => {
     const id = await idOf(newSession(api, shop, { customer, capture_method: 'manual' }));

@@ -6,8 +6,8 @@ import { type Json, record, records, text } from '../src/records.ts';
 import { confirm, newSession, type Shop } from '../src/shop.ts';
 
 interface Place {
+  readonly eligo: Constellation;
   readonly api: Api;
-  readonly database: Constellation['database'];
   readonly shop: Shop;
   readonly customer: string;
   readonly card: string;
@@ -172,7 +172,7 @@ export function sessionRefusalTests(place: () => Place): void {
     it('422 refund_limit_reached: a refund of a part after 950, its preview and that of a payment intent; the rest is refunded in one [D14.353]', async () => {
       const { id, intent } = await place().paidSession();
       const earlier = Array.from({ length: 950 }, () => newId('refund'));
-      await place().database.admin('update checkout.sessions set refund_ids = $2 where id = $1', [id, earlier]);
+      await place().eligo.database.admin('update checkout.sessions set refund_ids = $2 where id = $1', [id, earlier]);
       const refused = coded(422, 'refund_limit_reached');
       for (const action of ['refund', 'refund_allocation'])
         expect(await at(id, action, { amount: 1 })).toMatchObject(refused);

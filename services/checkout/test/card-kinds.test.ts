@@ -263,25 +263,19 @@ describe('what the processor is told of health care', () => {
     ]);
   });
 
-  it.each(['drop_before', 'drop_after'] as const)(
-    'stays what it was when a card is found out to be another between two sends, the first lost by %s [D14.73]',
-    async (kind) => {
-      const card = await fixture.card('undescribed');
-      const session = await fixture.session({ lines, customerId: card.customerId });
-      await fixture.fault({ call: 'payment_intents.create', kind, times: 1 });
-      const options = { key: `found out after ${kind}` };
-      await expect(fixture.confirm(session, card, options)).rejects.toMatchObject({ code: 'idempotency_key_in_use' });
-      await state(card, false);
-      await fixture.lapseLeases();
-      expect((await fixture.confirm(session, card, options)).session?.status).toBe('paid');
-      const attempts = await fixture.test.admin(
-        'select card_kind, status from checkout.charge_attempts where subject_id = $1',
-        [session.id],
-      );
-      expect(attempts).toEqual([{ card_kind: 'unknown', status: 'succeeded' }]);
-      expect(await told(session)).toEqual([medical]);
-    },
-  );
+  it('stays what it was when a card is found out to be another between two sends [D14.73]', async () => {
+    const card = await fixture.card('undescribed');
+    const session = await fixture.session({ lines, customerId: card.customerId });
+    await fixture.fault({ call: 'payment_intents.create', kind: 'drop_after', times: 1 });
+    const options = { key: 'found out' };
+    await expect(fixture.confirm(session, card, options)).rejects.toMatchObject({ code: 'idempotency_key_in_use' });
+    await state(card, false);
+    await fixture.lapseLeases();
+    expect((await fixture.confirm(session, card, options)).session?.status).toBe('paid');
+    const attempts = 'select card_kind, status from checkout.charge_attempts where subject_id = $1';
+    expect(await fixture.test.admin(attempts, [session.id])).toEqual([{ card_kind: 'unknown', status: 'succeeded' }]);
+    expect(await told(session)).toEqual([medical]);
+  });
 });
 
 describe('ineligible items', () => {
