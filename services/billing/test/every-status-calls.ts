@@ -114,6 +114,7 @@ export const calls: Readonly<Record<string, Ask>> = {
   '`PATCH` `trial_end`, later': update({ trialEnd: later(40) }),
   '`PATCH` `trial_end` in the past': update({ trialEnd: later(-1) }),
   '`PATCH` `trial_end` `now`': update({ trialEnd: 'now' }),
+  '`PATCH` `trial_end` `now` and `cancel_at_period_end`': update({ trialEnd: 'now', cancelAtPeriodEnd: true }),
   '`PATCH` `proration_behavior`': update({ prorationBehavior: 'always_invoice' }),
   '`PATCH` `items` with `always_invoice`': otherItems('always_invoice'),
   '`PATCH` `items` with `create_prorations`': otherItems('create_prorations'),

@@ -1,10 +1,14 @@
 import type { Scope } from '@eligo/postgres';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
 import { changeRenewalSpread } from '../src/actions/change-renewal-spread.ts';
+import { resume } from '../src/actions/pause-and-resume.ts';
 import { advanceTestClock, createTestClock } from '../src/actions/test-clocks.ts';
+import { updateSubscription } from '../src/actions/update-subscription.ts';
+import type { Context } from '../src/context.ts';
 import { chargeAt } from '../src/domain/renewal-spread.ts';
 import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
-import { callsOn, sellOne } from './subscription-calls.ts';
+import { callsOn, refusedBy, sellOne } from './subscription-calls.ts';
 
 let on: Fixture;
 let scope: Scope;
@@ -18,7 +22,7 @@ beforeEach(() => {
   scope = someScope();
 });
 
-const { runAt, read, invoicesOf, update } = callsOn(
+const { runAt, read, invoicesOf, refundsOf, update } = callsOn(
   () => on,
   () => scope,
 );
@@ -104,6 +108,64 @@ describe('a trial that is ended now', () => {
     expect((await read(id)).subscription).toMatchObject({ status: 'trialing', trialEnd: new Date('2026-04-15') });
   });
 
+  it('charges the first period of one that is to end with its period, and ends with that one [D14.116]', async () => {
+    const sold = { trialDays: 14, cancelAtPeriodEnd: true };
+    const { subscriptionId: before } = await sell(on, scope, sold);
+    const { subscriptionId: atOnce } = await sell(on, scope, { trialDays: 14 });
+    on.at('2026-04-10T00:00:00.000Z');
+    const end = new Date('2026-05-10T00:00:00.000Z');
+    for (const [id, change] of [
+      [before, { trialEnd: 'now' }],
+      [atOnce, { trialEnd: 'now', cancelAtPeriodEnd: true }],
+    ] as const) {
+      const expected = { status: 'active', cancelAtPeriodEnd: true, currentPeriodEnd: end, paymentAt: null };
+      expect(await update(id, change)).toMatchObject(expected);
+      expect((await read(id)).invoice).toMatchObject({ status: 'paid', totalCents: 3_000 });
+    }
+    await runAt('2026-05-10T00:00:00.000Z');
+    for (const id of [before, atOnce]) {
+      expect((await read(id)).subscription).toMatchObject({ status: 'canceled', canceledAt: end });
+      expect(await invoicesOf(id)).toHaveLength(2);
+    }
+  });
+
+  it.each([true, false])(
+    'charges the first period after a crash also where it is to end with its period, asked before: %s [D14.116]',
+    async (cancelAtPeriodEnd) => {
+      const { subscriptionId: id } = await sell(on, scope, { trialDays: 14, cancelAtPeriodEnd });
+      on.at('2026-04-10T00:00:00.000Z');
+      const failpoint: Context['failpoint'] = (name) => {
+        if (name === 'subscription.changed') throw new Error('killed');
+        return undefined;
+      };
+      const asked = { discount: { couponId: null, promoCode: null }, clearsDiscounts: false, trialEnd: 'now' } as const;
+      const dying = updateSubscription({ ...on.context, failpoint }, callOf(scope), id, asked);
+      await expect(dying).rejects.toThrow('killed');
+      // Asked for while the first period is still to be charged.
+      const cancel = { atPeriodEnd: true, refund: 'none', refundAmountCents: null } as const;
+      const answer = await cancelSubscription(on.context, scope, id, cancel);
+      expect(answer).toMatchObject({ status: 'trialing', cancelAtPeriodEnd: true });
+      await runAt('2026-04-10T00:02:00.000Z');
+      const { subscription, invoice } = await read(id);
+      const end = new Date('2026-05-10T00:00:00.000Z');
+      expect(subscription).toMatchObject({ status: 'active', cancelAtPeriodEnd: true, currentPeriodEnd: end });
+      expect(invoice).toMatchObject({ status: 'paid', totalCents: 3_000 });
+    },
+  );
+
+  it('is no more so once its partner has moved the end again: one that ends with its trial is charged nothing [D14.116]', async () => {
+    const { subscriptionId: id } = await sell(on, scope, { trialDays: 14, cancelAtPeriodEnd: true });
+    const cutShort = (of: string) =>
+      on.test.admin('update billing.subscriptions set trial_cut_short = true where id = $1', [of]);
+    await cutShort(id);
+    const end = new Date('2026-04-20T00:00:00.000Z');
+    expect(await update(id, { trialEnd: end })).toMatchObject({ trialCutShort: false, trialEnd: end });
+    await runAt('2026-04-20T00:00:00.000Z');
+    expect((await read(id)).subscription).toMatchObject({ status: 'canceled', canceledAt: end });
+    const { subscriptionId: without } = await sell(on, scope);
+    await expect(cutShort(without)).rejects.toEqual(refusedBy('only_a_trial_is_cut_short'));
+  });
+
   it('is refused at a time that is not in the future, and goes on [D14.116]', async () => {
     const { subscriptionId: id } = await sell(on, scope, { trialDays: 14 });
     on.at('2026-04-10T00:00:00.000Z');
@@ -116,5 +178,51 @@ describe('a trial that is ended now', () => {
     expect((await read(id)).subscription).toMatchObject({ status: 'trialing', trialEnd: new Date('2026-04-15') });
     const soon = new Date('2026-04-10T00:00:00.001Z');
     expect(await update(id, { trialEnd: soon })).toMatchObject({ status: 'trialing', trialEnd: soon });
+  });
+});
+
+describe('a subscription that the end of its trial has paused', () => {
+  const twentieth = new Date('2026-04-20T00:00:00.000Z');
+  /** Without a card from 15 April on. */
+  async function paused() {
+    const parts = { trialDays: 14, card: null, missingPaymentMethod: 'pause' };
+    const { subscriptionId: id, customerId } = await sell(on, scope, parts);
+    await runAt('2026-04-15T00:00:00.000Z');
+    const { subscription } = await read(id);
+    expect(subscription).toMatchObject({ status: 'paused', currentPeriodEnd: new Date('2026-04-15T00:00:00.000Z') });
+    on.at(twentieth);
+    return { id, give: () => update(id, { defaultPaymentMethodId: on.peers.cardOf(customerId, true) }) };
+  }
+
+  it.each([
+    ['begins a period then, and pays it whole', false, 3_000, twentieth, '2026-05-20T00:00:00.000Z'],
+    // 25 of the 30 days that the end of the trial began.
+    ['pays the rest of the period after the trial', true, 2_500, new Date('2026-04-15'), '2026-05-15T00:00:00.000Z'],
+  ])('stays paused with a card, and once it is resumed %s [D14.117]', async (_what, keeps, total, anchor, end) => {
+    const { id, give } = await paused();
+    expect(await give()).toMatchObject({ status: 'paused', paymentAt: null });
+    expect(await invoicesOf(id)).toHaveLength(1);
+    const resumed = await resume(on.context, callOf(scope), id, keeps);
+    expect(resumed).toMatchObject({ status: 'active', anchor, currentPeriodEnd: new Date(end) });
+    expect((await read(id)).invoice).toMatchObject({ status: 'paid', totalCents: total, amountPaidCents: total });
+    await runAt(end);
+    expect((await read(id)).invoice).toMatchObject({ status: 'paid', totalCents: 3_000 });
+  });
+
+  it('owes what a resumption without a card costs, and pays it with the card that is given then [D14.117]', async () => {
+    const { id, give } = await paused();
+    expect(await resume(on.context, callOf(scope), id, false)).toMatchObject({ status: 'past_due' });
+    expect(await give()).toMatchObject({ status: 'active' });
+    expect((await read(id)).invoice).toMatchObject({ status: 'paid', totalCents: 3_000 });
+  });
+
+  it('is canceled without a refund: nothing was paid [D14.330]', async () => {
+    const { id } = await paused();
+    const asked = { atPeriodEnd: false, refund: 'full', refundAmountCents: null } as const;
+    const answer = await cancelSubscription(on.context, scope, id, asked);
+    expect(answer).toMatchObject({ status: 'canceled', canceledAt: twentieth });
+    expect(await refundsOf(id)).toEqual([]);
+    await runAt('2026-06-01T00:00:00.000Z');
+    expect(await invoicesOf(id)).toHaveLength(1);
   });
 });

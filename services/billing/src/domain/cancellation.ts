@@ -1,6 +1,7 @@
 import { Failure } from '@eligo/failures';
 import { allocate, type Cents, cents, periodAround, sumCents } from '@eligo/values';
 import { discountsAt, type StoredDiscount } from './discounts.ts';
+import { owesFirstPeriod } from './due-step.ts';
 import { periodTotals } from './finalized-invoice.ts';
 import { type KeptShare, keptOf } from './kept-share.ts';
 import { type PaidTime, unusedOfTimes } from './paid-time.ts';
@@ -87,10 +88,11 @@ export function decideCancellation(
 
 /**
  * Whether a change asks that a subscription ends with its period, and that period is over, as of one that is paused or owes for it. It ends when this is asked:
- * nothing of the period is left.
+ * nothing of the period is left. One whose trial the partner ended has its first period before it.
  */
 export function endsWithPastPeriod(before: Subscription, after: Subscription, at: Date): boolean {
-  return after.cancelAtPeriodEnd && !before.cancelAtPeriodEnd && before.currentPeriodEnd <= at;
+  const asks = after.cancelAtPeriodEnd && !before.cancelAtPeriodEnd;
+  return asks && before.currentPeriodEnd <= at && !owesFirstPeriod(after);
 }
 
 function refundOf(subscription: Subscription, cancellation: Cancellation, refundable: Refundable, at: Date): Cents {

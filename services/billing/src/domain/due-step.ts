@@ -32,13 +32,19 @@ export function nextStep(subscription: Subscription): { readonly step: DueStep; 
   return next;
 }
 
-/** When a subscription is to end; null for one that goes on. */
-export function endsAt({ cancelAt, cancelAtPeriodEnd, currentPeriodEnd }: Ending): Date | null {
-  if (!cancelAtPeriodEnd) return cancelAt;
+/** When a subscription is to end; null for one that goes on, and for one whose last period has not begun. */
+export function endsAt(subscription: Ending): Date | null {
+  const { cancelAt, cancelAtPeriodEnd, currentPeriodEnd } = subscription;
+  if (!cancelAtPeriodEnd || owesFirstPeriod(subscription)) return cancelAt;
   return cancelAt !== null && cancelAt < currentPeriodEnd ? cancelAt : currentPeriodEnd;
 }
 
-type Ending = Pick<Subscription, 'cancelAt' | 'cancelAtPeriodEnd' | 'currentPeriodEnd'>;
+/** Whether its partner ended the trial, and the first period is to be charged. If the subscription is to end with its period, it ends with that one. */
+export function owesFirstPeriod({ status, trialCutShort }: Pick<Subscription, 'status' | 'trialCutShort'>): boolean {
+  return status === 'trialing' && trialCutShort;
+}
+
+type Ending = Pick<Subscription, 'cancelAt' | 'cancelAtPeriodEnd' | 'currentPeriodEnd' | 'status' | 'trialCutShort'>;
 
 /** Whether a subscription is to end where its present period does, and not within it. */
 export function endsWithPeriod(subscription: Ending): boolean {

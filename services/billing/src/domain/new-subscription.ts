@@ -72,6 +72,7 @@ export function newSubscription(sold: SoldSubscription): { subscription: Subscri
     currentPeriodEnd: periodEnd,
     trialStart: trialEnd === null ? null : sold.at,
     trialEnd,
+    trialCutShort: false,
     cancelAtPeriodEnd: sold.cancelAtPeriodEnd,
     cancelAt: sold.cancelAt,
     canceledAt: null,

@@ -83,6 +83,7 @@ export function openSubscription(
     currentPeriodEnd: periodEnd,
     trialStart: trialEnd === null ? null : at,
     trialEnd,
+    trialCutShort: false,
     cancelAtPeriodEnd: terms.cancelAtPeriodEnd,
     cancelAt: terms.cancelAt,
     canceledAt: null,

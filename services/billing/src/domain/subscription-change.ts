@@ -82,6 +82,7 @@ function trialUntil(before: Subscription, until: Date | 'now', at: Date): Partia
   const end = until === 'now' ? (at < shortest ? shortest : at) : until;
   return {
     trialEnd: end,
+    trialCutShort: until === 'now',
     currentPeriodEnd: end,
     anchor: end,
     noticeAt: until === 'now' ? null : trialNoticeAt(at, end),

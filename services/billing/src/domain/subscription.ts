@@ -15,6 +15,8 @@ export interface Subscription {
   readonly currentPeriodEnd: Date;
   readonly trialStart: Date | null;
   readonly trialEnd: Date | null;
+  /** Whether its partner ended the trial with `trial_end: "now"`. */
+  readonly trialCutShort: boolean;
   readonly cancelAtPeriodEnd: boolean;
   readonly cancelAt: Date | null;
   readonly canceledAt: Date | null;

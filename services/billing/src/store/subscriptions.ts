@@ -119,6 +119,7 @@ export async function saveSubscription(
     after.interval,
     after.intervalCount,
     after.setUpRecordedAt,
+    after.trialCutShort,
   ]);
   if (written === undefined) throw new Error('A subscription changed after it was read');
   await saveSubscriptionItems(tx, scope, before, after);
@@ -144,6 +145,7 @@ export interface SubscriptionRow {
   current_period_end: Date;
   trial_start: Date | null;
   trial_end: Date | null;
+  trial_cut_short: boolean;
   cancel_at_period_end: boolean;
   cancel_at: Date | null;
   canceled_at: Date | null;
@@ -179,6 +181,7 @@ export function subscriptionOfRow(row: SubscriptionRow): Subscription {
     currentPeriodEnd: row.current_period_end,
     trialStart: row.trial_start,
     trialEnd: row.trial_end,
+    trialCutShort: row.trial_cut_short,
     cancelAtPeriodEnd: row.cancel_at_period_end,
     cancelAt: row.cancel_at,
     canceledAt: row.canceled_at,
@@ -214,6 +217,7 @@ const columns = [
   'current_period_end',
   'trial_start',
   'trial_end',
+  'trial_cut_short',
   'cancel_at_period_end',
   'cancel_at',
   'canceled_at',
@@ -266,7 +270,7 @@ const update = scoped<{ remind_at: Date | null }>(
      current_period_end = $12, trial_end = $13, latest_invoice_id = $14, default_payment_method_id = $15, backup_payment_method_id = $16,
      discounts = $17, metadata = $18, payment_at = $19, notice_at = $20, held_until = $21, expires_at = $22,
      proration_behavior = $23, trial_start = $24, interval = $25, interval_count = $26,
-     set_up_recorded_at = $27, version = version + 1
+     set_up_recorded_at = $27, trial_cut_short = $28, version = version + 1
    where account_id = $1 and test_mode = $2 and id = $3 and version = $4 and status = $5
    returning remind_at`,
 );

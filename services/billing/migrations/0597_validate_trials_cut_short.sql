@@ -1,0 +1,1 @@
+alter table subscriptions validate constraint only_a_trial_is_cut_short;
