@@ -3,10 +3,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
 import { timeOfChange } from '../src/actions/change-subscription.ts';
 import { pause } from '../src/actions/pause-and-resume.ts';
-import { createTestClock, removeTestClock } from '../src/actions/test-clocks.ts';
+import { payInvoice } from '../src/actions/pay-invoice.ts';
+import { payInvoiceOnPage } from '../src/actions/pay-invoice-on-page.ts';
+import { advanceTestClock, createTestClock, removeTestClock } from '../src/actions/test-clocks.ts';
+import { voidInvoice } from '../src/actions/void-invoice.ts';
 import type { Context } from '../src/context.ts';
 import { finishClocks } from '../src/jobs/finish-clocks.ts';
 import { runDueSubscriptions } from '../src/jobs/run-due.ts';
+import { findInvoice } from '../src/store/invoices.ts';
 import { findSubscription, lockSubscription } from '../src/store/subscriptions.ts';
 import { findTestClock, moveTestClock } from '../src/store/test-clocks.ts';
 import { callOf, type Fixture, openFixture, paidPeriods, sell, someScope, start } from './fixture.ts';
@@ -133,6 +137,72 @@ describe('a subscription whose test clock advances', () => {
       await finishClocks(on.context, signal);
       expect(await paidPeriods(on, id)).toEqual(['2026-04-01 3000', '2026-05-01 3000']);
       await expect(ask(scope, id)).resolves.toBeDefined();
+    },
+  );
+
+  // As it is at the first failure of a renewal, with the next tries ahead.
+  const owing = async () => {
+    const scope = someScope();
+    const { id: testClockId } = await createTestClock(on.context, callOf(scope), { frozenTime: start, name: null });
+    const card = on.peers.card(true, 'insufficient_funds');
+    const { subscriptionId: id, customerId } = await sell(on, scope, { testClockId, card });
+    const failedAt = new Date('2026-05-01T00:00:00.000Z');
+    await advanceTestClock(on.context, callOf(scope), testClockId, failedAt);
+    const invoiceId = (await findSubscription(on.database, scope, id))?.latestInvoiceId ?? '';
+    const advance = (to: Date) =>
+      withTx(on.database, scope, (tx) => moveTestClock(tx, scope, testClockId, to, 'advancing'));
+    const invoice = async () => findInvoice(on.database, scope, invoiceId);
+    return { scope, id, invoiceId, customerId, testClockId, advance, invoice };
+  };
+  let adopted = 0;
+  const payments: [string, (of: Awaited<ReturnType<typeof owing>>) => Promise<unknown>, string][] = [
+    [
+      'a payment with a card',
+      ({ scope, invoiceId, customerId }) =>
+        payInvoice(on.context, callOf(scope), invoiceId, on.peers.cardOf(customerId, true)),
+      'paid',
+    ],
+    [
+      'a payment on the page',
+      ({ scope, invoiceId }) => {
+        const card = { processorPaymentMethodId: on.peers.typed('pays'), slot: 'health' } as const;
+        const { checkout } = on.context;
+        const adoptInvoiceCard: typeof checkout.adoptInvoiceCard = (...asked) => {
+          adopted += 1;
+          return checkout.adoptInvoiceCard(...asked);
+        };
+        const context = { ...on.context, checkout: { ...checkout, adoptInvoiceCard } };
+        return payInvoiceOnPage(context, callOf(scope), invoiceId, [card]);
+      },
+      'paid',
+    ],
+    ['a void', ({ scope, invoiceId }) => voidInvoice(on.context, callOf(scope), invoiceId), 'void'],
+  ];
+
+  it.each(payments)(
+    'takes %s of its invoice only once it has been tried when it was to be [D14.380]',
+    async (_what, ask, status) => {
+      const of = await owing();
+      await of.advance(new Date('2026-05-02T12:00:00.000Z'));
+      adopted = 0;
+      await expect(ask(of)).rejects.toMatchObject({ status: 503, code: 'lock_timeout', retryAfterSeconds: 1 });
+      expect(await of.invoice()).toMatchObject({ status: 'open', attempts: 1, payWithPaymentMethodId: null });
+      // No card is kept either.
+      expect(adopted).toBe(0);
+      await finishClocks(on.context, signal);
+      expect(await of.invoice()).toMatchObject({ status: 'open', attempts: 2 });
+      await ask(of);
+      expect(await of.invoice()).toMatchObject({ status });
+    },
+  );
+
+  it.each(payments)(
+    'takes %s of its invoice where nothing of it is due by then [D14.380]',
+    async (_what, ask, status) => {
+      const of = await owing();
+      await of.advance(new Date('2026-05-01T12:00:00.000Z'));
+      await ask(of);
+      expect(await of.invoice()).toMatchObject({ status });
     },
   );
 

@@ -1,5 +1,5 @@
 import { Failure } from '@eligo/failures';
-import { type Scope, type Tx, withTx } from '@eligo/postgres';
+import { type Db, type Scope, type Tx, withTx } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
 import type { Context } from '../context.ts';
 import { endsWithPastPeriod } from '../domain/cancellation.ts';
@@ -75,12 +75,12 @@ export async function refuseWhileCharging(tx: Tx, scope: Scope, { latestInvoiceI
  */
 export async function timeOfChange(
   { clock }: Pick<Context, 'clock'>,
-  tx: Tx,
+  db: Db,
   scope: Scope,
   subscription: Subscription,
 ): Promise<{ readonly at: Date; readonly isPassing: boolean }> {
   const { testClockId } = subscription;
-  const testClock = testClockId === null ? undefined : await findTestClock(tx, scope, testClockId);
+  const testClock = testClockId === null ? undefined : await findTestClock(db, scope, testClockId);
   if (testClock === undefined) return { at: clock.now(), isPassing: false };
   const { status, frozenTime } = testClock;
   const next = nextStep(subscription);

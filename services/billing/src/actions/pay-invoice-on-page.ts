@@ -6,6 +6,7 @@ import { refuseMorePageTries } from '../domain/payment-tries.ts';
 import { loadInvoiceCharges } from '../store/invoice-charges.ts';
 import { findInvoice } from '../store/invoices.ts';
 import { findSubscription } from '../store/subscriptions.ts';
+import { changeNotNow, timeOfChange } from './change-subscription.ts';
 import { makeDue } from './pay-invoice.ts';
 import { isPayableOnPage } from './read-invoice-page.ts';
 import { runDueNow } from './run-due-now.ts';
@@ -34,6 +35,7 @@ export async function payInvoiceOnPage(
     invoice.subscriptionId === null ? undefined : await findSubscription(database, scope, invoice.subscriptionId);
   if (subscription === undefined || !isPayableOnPage(invoice, subscription)) return;
   // Before a card is kept.
+  if ((await timeOfChange(context, database, scope, subscription)).isPassing) throw changeNotNow();
   refuseMorePageTries(invoice, await loadInvoiceCharges(database, scope, id));
   const adopted: string[] = [];
   // The health card goes first: it is the one that renewals begin with.

@@ -11,7 +11,7 @@ import { findInvoice, lockInvoice, saveInvoice } from '../store/invoices.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { askAwaited, isAwaited } from './ask-awaited.ts';
-import { changeNotNow } from './change-subscription.ts';
+import { changeNotNow, timeOfChange } from './change-subscription.ts';
 import { checkNamedCards } from './check-payer.ts';
 import { findUselessCard } from './find-useless-card.ts';
 import { holdUntil } from './hold-until.ts';
@@ -139,7 +139,7 @@ export interface CardsToPayWith {
 
 /**
  * Makes an invoice due now and holds its subscription for this process. While a charge is under way it notes that another card is named, and returns the card that
- * is charged.
+ * is charged. Throws `lock_timeout` while the test clock of the subscription passes what is due of it.
  */
 export async function makeDue(
   context: Context,
@@ -151,9 +151,10 @@ export async function makeDue(
   const subscription = await lockSubscription(tx, scope, of.subscriptionId);
   const invoice = await lockInvoice(tx, scope, of.id);
   if (subscription === undefined || invoice === undefined) throw new Error(`Invoice ${of.id} has no subscription`);
+  const { at, isPassing } = await timeOfChange(context, tx, scope, subscription);
+  if (isPassing) throw changeNotNow();
   const charges = await loadInvoiceCharges(tx, scope, invoice.id);
   const pending = charges.find(({ status }) => status === 'pending');
-  const at = await timeOnClock(tx, scope, context.clock, subscription.testClockId);
   refuseUnpayable(invoice, pending !== undefined || (subscription.paymentAt !== null && subscription.paymentAt <= at));
   if (subscription.latestInvoiceId !== invoice.id || !isPayableIn(subscription, invoice)) {
     throw new Failure('invoice_not_payable');

@@ -9,16 +9,16 @@ import { loadInvoiceLines } from '../store/invoice-lines.ts';
 import { loadProratedParts } from '../store/invoice-statements.ts';
 import { findInvoice, lockInvoice } from '../store/invoices.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
-import { timeOnClock } from '../store/test-clocks.ts';
 import { askAwaited } from './ask-awaited.ts';
 import { appendSubscriptionEvent } from './billing-events.ts';
-import { refuseWhileCharging } from './change-subscription.ts';
+import { changeNotNow, refuseWhileCharging, timeOfChange } from './change-subscription.ts';
 import { expireSubscription, voidInvoiceRow } from './end-subscription.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
 
 /**
  * Voids an invoice that is open or was given up: nobody owes it any more. What one of two cards has paid of it is refunded. A subscription that owed it is active
- * again, and one whose first invoice it was has expired. Throws `invoice_not_voidable`, and `lock_timeout` while the outcome of a charge is unknown.
+ * again, and one whose first invoice it was has expired. Throws `invoice_not_voidable`, and `lock_timeout` while the outcome of a charge is unknown or the test clock
+ * passes what is due.
  */
 export async function voidInvoice(context: Context, call: Call, id: string): Promise<Invoice> {
   const { scope } = call;
@@ -33,8 +33,9 @@ export async function voidInvoice(context: Context, call: Call, id: string): Pro
     const before = await lockSubscription(tx, scope, subscriptionId);
     const invoice = await lockInvoice(tx, scope, id);
     if (before === undefined || invoice === undefined) throw new Error(`Invoice ${id} has no subscription`);
+    const { at, isPassing } = await timeOfChange(context, tx, scope, before);
+    if (isPassing) throw changeNotNow();
     if (!invoiceStates.canMove(invoice.status, 'void')) throw new Failure('invoice_not_voidable');
-    const at = await timeOnClock(tx, scope, context.clock, before.testClockId);
     const isLatest = before.latestInvoiceId === id;
     if (isLatest) await refuseWhileCharging(tx, scope, before);
     if (isLatest && before.status === 'incomplete') {
