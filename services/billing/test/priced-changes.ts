@@ -29,14 +29,23 @@ export function price(
   return { priceId: newId('price'), productId: newId('product'), unitAmountCents: unit, eligibility, recurring };
 }
 
-/** A subscription of these prices, whose first period is paid. */
-export function sold(prices: readonly [SoldPrice, number][], discounts: readonly StoredDiscount[] = []): Subscription {
-  const { subscription } = openSubscription(newId('subscription'), {
-    ...{ customerId: newId('customer'), testClockId: null, at: start, trialEnd: null, trialDays: null },
+/** A subscription of these prices with a trial, if it has days. */
+export function opened(
+  prices: readonly [SoldPrice, number][],
+  discounts: readonly StoredDiscount[],
+  trialDays: number | null,
+): Subscription {
+  return openSubscription(newId('subscription'), {
+    ...{ customerId: newId('customer'), testClockId: null, at: start, trialEnd: null, trialDays },
     ...{ missingPaymentMethod: null, cancelAt: null, cancelAtPeriodEnd: false, backupPaymentMethodId: null },
     ...{ prorationBehavior: null, discounts, metadata: {}, defaultPaymentMethodId: newId('payment_method') },
     items: prices.map(([one, quantity]) => ({ price: one, quantity })),
-  });
+  }).subscription;
+}
+
+/** A subscription of these prices, whose first period is paid. */
+export function sold(prices: readonly [SoldPrice, number][], discounts: readonly StoredDiscount[] = []): Subscription {
+  const subscription = opened(prices, discounts, null);
   return { ...subscription, status: 'active', paymentAt: null, expiresAt: null };
 }
 

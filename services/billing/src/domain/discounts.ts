@@ -18,16 +18,11 @@ export interface StoredDiscount {
 }
 
 /**
- * Discounts that begin now, each with its time: `once` is used up by the first invoice that it takes something off, `repeating` ends after its months, `forever` does not
- * end (decisions 14.92).
+ * Discounts that are given now. None has an end yet: the first invoice that it takes something off uses up `once` and begins the months of `repeating`, and `forever` does
+ * not end (decisions 14.92).
  */
 export function begunDiscounts(discounts: readonly StoredDiscount[], at: Date): StoredDiscount[] {
-  return discounts.map((discount) => {
-    const begun = { ...discount, startMs: String(at.getTime()) };
-    if (durationOf(discount) !== 'repeating') return begun;
-    const intervalCount = discount.coupon?.durationInMonths ?? 0;
-    return { ...begun, endMs: String(periodStart(at, { interval: 'month', intervalCount }, 1).getTime()) };
-  });
+  return discounts.map((discount) => ({ ...discount, startMs: String(at.getTime()) }));
 }
 
 /** Those that take something off an invoice whose period begins at this time. */
@@ -39,17 +34,23 @@ export function discountsAt(discounts: readonly StoredDiscount[], at: Date): Sto
   });
 }
 
-/** The same discounts once some of those that hold once have been used for an invoice at this time. */
+/** The same discounts once some have been used for an invoice whose period begins at this time: one that holds once ends, and the months of one that repeats begin. */
 export function usedDiscounts(
   discounts: readonly StoredDiscount[],
   isUsed: (discount: StoredDiscount) => boolean,
   at: Date,
 ): StoredDiscount[] {
-  return discounts.map((discount) =>
-    isOnce(discount) && discount.endMs === undefined && isUsed(discount)
-      ? { ...discount, endMs: String(at.getTime()) }
-      : discount,
-  );
+  return discounts.map((discount) => {
+    const end = discount.endMs === undefined && isUsed(discount) ? endOf(discount, at) : undefined;
+    return end === undefined ? discount : { ...discount, endMs: String(end.getTime()) };
+  });
+}
+
+function endOf(discount: StoredDiscount, usedAt: Date): Date | undefined {
+  const duration = durationOf(discount);
+  if (duration === 'forever') return undefined;
+  if (duration === 'once') return usedAt;
+  return periodStart(usedAt, { interval: 'month', intervalCount: discount.coupon?.durationInMonths ?? 0 }, 1);
 }
 
 /** Those that take something off more than one invoice: one that holds once is for a whole period. */

@@ -15,8 +15,9 @@ export interface InvoicedLines {
 }
 
 /**
- * The discounts of a subscription once its items are invoiced at this time. One that holds once is used up by the first invoice that it takes something off, also if nothing
- * is left to pay, or credits pay it. It is not used up by one that charged nothing without it, either: where the items are free, or come to less than any card can be charged.
+ * The discounts of a subscription once its items are invoiced for a period that begins at this time. One that holds once is used up by the first invoice that it takes something
+ * off, also if nothing is left to pay, or credits pay it. It is not used up by one that charged nothing without it, either: where the items are free, or come to less than any
+ * card can be charged. The months of one that repeats begin with the first invoice that it takes something off.
  */
 export function discountsAfter(
   items: readonly SubscriptionItem[],
@@ -28,13 +29,12 @@ export function discountsAfter(
   if (sumCents(own.map(({ discountCents }) => discountCents)) === 0) return [...discounts];
   const active = discountsAt(discounts, at);
   const taken = takenOff(items, active);
-  const used = new Set(active.filter((one, index) => isOnce(one) && (taken[index] ?? 0) > 0));
-  if (used.size === 0) return [...discounts];
-  const left = active.filter((one) => !used.has(one));
+  const taking = new Set(active.filter((_one, index) => (taken[index] ?? 0) > 0));
+  const left = active.filter((one) => !(isOnce(one) && taking.has(one)));
   // Another discount may take off what a used one leaves, so what it took is not what it spares.
   const without = totalOf(all) - totalOf(own) + totalOf(discountedBy(left, items, invoiced));
-  if (without < minimumChargeCents) return [...discounts];
-  return usedDiscounts(discounts, (one) => used.has(one), at);
+  const isSpared = without >= minimumChargeCents;
+  return usedDiscounts(discounts, (one) => taking.has(one) && (isSpared || !isOnce(one)), at);
 }
 
 function totalOf(lines: readonly InvoiceLine[]): number {
