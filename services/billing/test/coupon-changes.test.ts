@@ -80,6 +80,62 @@ describe('a coupon in an update of a subscription', () => {
   });
 });
 
+describe('a coupon that is given together with other items halfway through a period', () => {
+  /** 10.00 a month, of which 10.00 becomes 20.00 with 50 % off forever. */
+  async function changed(prorationBehavior: string, interval = 'month') {
+    const items = [{ unitAmountCents: 1_000, quantity: 1 }];
+    const { subscriptionId: id } = await sell(on, scope, { items, receivedCents: 1_000 });
+    on.at('2026-04-16T00:00:00.000Z');
+    const price = on.peers.price({ unitAmountCents: 2_000, recurring: { interval } });
+    const couponId = on.peers.coupon({ percentOffBasisPoints: 5_000, duration: 'forever' });
+    const discount = { couponId, promoCode: null };
+    await update(id, { items: [{ priceId: price, quantity: 1 }], discount, prorationBehavior });
+    return { id, price };
+  }
+  const totals = async (id: string) => (await invoicesOf(id)).slice(1).map(({ total_cents }) => Number(total_cents));
+
+  it('is taken off the next period, and not off what is left of this one [D14.116, D14.362]', async () => {
+    const { id } = await changed('always_invoice');
+    expect(await totals(id)).toEqual([500]);
+    await runAt(may);
+    expect(await totals(id)).toEqual([500, 1_000]);
+  });
+
+  it('is not taken off what the next invoice carries of this period either [D14.116, D14.362]', async () => {
+    const { id } = await changed('create_prorations');
+    await runAt(may);
+    expect(await totals(id)).toEqual([500 + 1_000]);
+  });
+
+  it('is taken off a period of another interval, which begins at once [D14.187, D14.362]', async () => {
+    const { id } = await changed('none', 'year');
+    expect(await totals(id)).toEqual([1_000]);
+  });
+
+  it('is taken off what changes within the period later [D14.362]', async () => {
+    const { id, price } = await changed('none');
+    await update(id, { items: [{ priceId: price, quantity: 2 }], prorationBehavior: 'always_invoice' });
+    // 5.00 of credit, and half of 40.00 with 50 % off.
+    expect(await totals(id)).toEqual([500]);
+  });
+
+  it('leaves the discount that it replaces to what is left of the period [D14.362]', async () => {
+    const items = [1, 2].map(() => ({ unitAmountCents: 1_000, quantity: 1 }));
+    const coupons = [{ duration: 'forever', percentOffBasisPoints: 2_500 }];
+    const { subscriptionId: id, priceIds } = await sell(on, scope, { items, coupons, receivedCents: 1_500 });
+    await runAt(may);
+    expect(await totals(id)).toEqual([1_500]);
+    on.at('2026-05-16T12:00:00.000Z');
+    const [stays = ''] = priceIds;
+    const asked = [stays, on.peers.price({ unitAmountCents: 3_000 })].map((priceId) => ({ priceId, quantity: 1 }));
+    await update(id, { items: asked, clearsDiscounts: true, prorationBehavior: 'always_invoice' });
+    // Half of 22.50 less half of 7.50.
+    expect(await totals(id)).toEqual([1_500, 750]);
+    await runAt(june);
+    expect(await totals(id)).toEqual([1_500, 750, 4_000]);
+  });
+});
+
 describe('a promo code in an update of a subscription', () => {
   it('changes nothing where the subscription has it, also once it is used up or deactivated [D14.116]', async () => {
     const { subscriptionId: id } = await sell(on, scope);

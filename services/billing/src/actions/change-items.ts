@@ -81,7 +81,9 @@ export async function applyItems(
   const isBilled = status === 'active' || status === 'trialing';
   if (isBilled && (paymentAt !== null || currentPeriodEnd <= at)) throw changeNotNow();
   const earlier = await pendingProrations(tx, scope, subscription.id);
-  const changed = changeItems(subscription, priced, earlier, at);
+  // What changes of the present period is charged with the discounts that it has.
+  const present = before.discounts as readonly StoredDiscount[];
+  const changed = changeItems(subscription, priced, earlier, at, present);
   const pending = [...earlier, ...changed.prorations];
   if (isTooMuch(pending)) throw tooManyPending();
   const charges = pending.filter(({ kind }) => kind === 'charge');

@@ -50,7 +50,8 @@ export interface ChangedItems {
 export const defaultProration = 'create_prorations';
 
 /**
- * A subscription with other items from `at` on, by decisions 14.185 to 14.188, 14.236 and 14.295. `pending` is what no invoice carries yet. Throws `subscription_not_updatable` where its status allows no such change, and a
+ * A subscription with other items from `at` on, by decisions 14.185 to 14.188, 14.236, 14.295 and 14.362. `pending` is what no invoice carries yet. `present` are the discounts of the present period, which the same
+ * request may have replaced. Throws `subscription_not_updatable` where its status allows no such change, and a
  * 422 for a price of another interval beside one that stays, and for a total that no card can pay.
  */
 export function changeItems(
@@ -58,6 +59,7 @@ export function changeItems(
   priced: PricedItems,
   pending: readonly Proration[],
   at: Date,
+  present = before.discounts as readonly StoredDiscount[],
 ): ChangedItems {
   const behavior = before.prorationBehavior ?? defaultProration;
   const rhythm = rhythmOf(before, priced);
@@ -67,8 +69,6 @@ export function changeItems(
   const eligibility = priced.items.map((one) => one.eligibility);
   const subscription = { ...before, ...rhythm, items };
   const discounts = before.discounts as readonly StoredDiscount[];
-  const lasting = lastingDiscounts(discountsAt(discounts, at));
-  const whole = periodLines(items, lasting, eligibility);
   refuseTooLarge(laterPeriodCents(items, discounts));
   const nextCents = nextPeriodCents(subscription);
   if (before.status === 'trialing' || (behavior === 'none' && !beginsPeriod)) {
@@ -94,6 +94,8 @@ export function changeItems(
     };
     return { subscription: begun, prorations: credits, lines, invoicesNow: true, nextCents };
   }
+  const lasting = lastingDiscounts(discountsAt(present, at));
+  const whole = periodLines(items, lasting, eligibility);
   const totals = sharedTotals(before.items, lasting);
   const invoiced = itemsInvoicedBy(items, whole);
   const parts = whole.map((line, index) => {
