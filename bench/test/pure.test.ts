@@ -2,6 +2,7 @@ import { newId } from '@eligo/values';
 import { describe, expect, it } from 'vitest';
 import { isReached, rowOf } from '../src/figures.ts';
 import { mappingsOf } from '../src/operations/idle.ts';
+import { renewedMeanwhile } from '../src/operations/renewed-meanwhile.ts';
 import { readOptions } from '../src/options.ts';
 import { parseAnswer } from '../src/processes/connection.ts';
 import { freshValues, identifiersIn } from '../src/recording/fresh-values.ts';
@@ -32,6 +33,47 @@ describe('comparing', () => {
     expect(median([3, 1, 2])).toBe(2);
     expect(median([4, 1, 2, 3])).toBe(2.5);
     expect(() => median([])).toThrow('the median of nothing');
+  });
+});
+
+describe('renewals in a round', () => {
+  /** Renews so many a second while some are due, on a clock that only pauses move; a look takes 30 ms. */
+  const renewing = (perSecond: number, due: number) => {
+    let nowMs = 0;
+    let looks = 0;
+    const watch = {
+      async count() {
+        nowMs += 30;
+        looks += 1;
+        return Math.min(Math.floor((nowMs * perSecond) / 1_000), due);
+      },
+      async pause(ms: number) {
+        nowMs += ms;
+      },
+      now: () => nowMs,
+    };
+    return { watch, looks: () => looks };
+  };
+
+  it.each([20, 200, 245, 400, 1_000, 1_500])(
+    'are counted at their rate, though few are due: %i a second',
+    async (rate) => {
+      const { watch, looks } = renewing(rate, 1_000);
+      const { perSecond, count } = await renewedMeanwhile(watch, { forMs: 4_000, enough: 784 });
+      expect(Math.abs(perSecond / rate - 1)).toBeLessThan(0.05);
+      expect(count).toBeLessThan(1_000);
+      expect(looks()).toBeLessThan(8);
+    },
+  );
+
+  it('are counted for all of the round where many are due, and until there is one', async () => {
+    const many = renewing(400, 100_000);
+    expect((await renewedMeanwhile(many.watch, { forMs: 4_000 })).count).toBeCloseTo(1_612, -2);
+    expect(many.looks()).toBe(2);
+    const slow = await renewedMeanwhile(renewing(0.1, 10).watch, { forMs: 4_000, enough: 5 });
+    expect([slow.count, Math.round(slow.perSecond * 10)]).toEqual([1, 1]);
+    const none = await renewedMeanwhile(renewing(0, 10).watch, { forMs: 4_000, enough: 5 });
+    expect(none).toEqual({ count: 0, perSecond: 0 });
   });
 });
 

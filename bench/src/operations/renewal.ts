@@ -9,6 +9,7 @@ import { countRenewed, makeDue, type Renewals, whenRenewed } from '../seed/renew
 import { memoryOf } from './idle.ts';
 import { firstPage } from './list-prices.ts';
 import { floorIsFaster, openFloor } from './open-floor.ts';
+import { renewedMeanwhile } from './renewed-meanwhile.ts';
 
 /** A hundred thousand subscriptions are due: how fast they are renewed and paid, against the least that a renewal must make durable. */
 export const renewalAgainstFloor = (form: 'bare' | 'calls') => async (bench: Bench) => {
@@ -29,27 +30,28 @@ export const renewalAgainstFloor = (form: 'bare' | 'calls') => async (bench: Ben
 
 /** As fast when all are due as when a hundredth is. */
 export async function renewalFlat(bench: Bench): Promise<Compared> {
-  return compareDue(bench, () => renewing(bench).round());
+  return compareDue(bench, ({ round }) => round());
 }
 
 /** Eligo's memory when all are due, against its memory when a hundredth is, in megabytes. */
 export async function renewalMemory(bench: Bench): Promise<Compared> {
-  return compareDue(bench, async () => {
-    const { count } = await renewing(bench).round();
+  return compareDue(bench, async (renews) => {
+    const { count } = await renews.round();
     const megabytes = memoryOf(bench.stack.ownPids());
     if (megabytes === undefined) throw new Error('Only Linux tells how much memory a process has to itself');
     return { count, perSecond: megabytes };
   });
 }
 
-async function compareDue(bench: Bench, round: Side['round']): Promise<Compared> {
+async function compareDue(bench: Bench, roundOf: (renews: Side) => Promise<Round>): Promise<Compared> {
   const { sizes, postgres } = bench;
   const renewals = await bench.renewals();
   const side = (due: number): Side => ({
     async round() {
       await makeDue(postgres, renewals, due);
       await whenRenewed(postgres, sizes.connections);
-      return round();
+      // Of few, some are left at the end: with nothing due the rate would be of the wait.
+      return roundOf(renewing(bench, Math.max(1, Math.floor(due * 0.8) - sizes.connections)));
     },
   });
   const [few, all] = sizes.renewals;
@@ -134,21 +136,10 @@ function largest({ sizes }: Bench): number {
   return sizes.renewals[1];
 }
 
-/** What is renewed and paid in a while, out of what is due: at least one. */
-function renewing({ sizes, postgres }: Bench): Side {
-  return {
-    async round(): Promise<Round> {
-      const [before, startedAt] = [await countRenewed(postgres), performance.now()];
-      await pause(sizes.seconds * 2_000);
-      let [after, endedAt] = [await countRenewed(postgres), performance.now()];
-      while (after === before && endedAt - startedAt < 60_000) {
-        await pause(100);
-        [after, endedAt] = [await countRenewed(postgres), performance.now()];
-      }
-      const count = after - before;
-      return { count, perSecond: (count * 1_000) / (endedAt - startedAt) };
-    },
-  };
+/** What is renewed and paid in a while, out of what is due: at least one, and not more than `enough`. */
+function renewing({ sizes, postgres }: Bench, enough?: number): Side {
+  const watch = { count: () => countRenewed(postgres), pause, now: () => performance.now() };
+  return { round: () => renewedMeanwhile(watch, { forMs: sizes.seconds * 2_000, enough }) };
 }
 
 // What was taken already is renewed first.
