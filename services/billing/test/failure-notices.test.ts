@@ -9,6 +9,7 @@ import { changeNotices, type NoticeChange } from '../src/actions/change-notices.
 import { eraseKeptMails } from '../src/actions/erase-kept-mails.ts';
 import { payInvoice } from '../src/actions/pay-invoice.ts';
 import { payInvoiceOnPage } from '../src/actions/pay-invoice-on-page.ts';
+import { advanceTestClock, createTestClock } from '../src/actions/test-clocks.ts';
 import { voidInvoice } from '../src/actions/void-invoice.ts';
 import type { Context } from '../src/context.ts';
 import { runDueSubscriptions } from '../src/jobs/run-due.ts';
@@ -58,9 +59,14 @@ const notices = () =>
   );
 
 /** A subscription whose renewal fails on 1 May. */
-async function failing(behavior: CardBehavior = 'insufficient_funds', email: string | null = 'ann@example.com') {
+async function failing(
+  behavior: CardBehavior = 'insufficient_funds',
+  email: string | null = 'ann@example.com',
+  testClockId?: string,
+) {
   on.at(start);
-  const sold = await sell(on, scope, { card: on.peers.card(true, behavior) });
+  const onClock = testClockId === undefined ? {} : { testClockId };
+  const sold = await sell(on, scope, { card: on.peers.card(true, behavior), ...onClock });
   if (email !== null) on.peers.emails.set(sold.customerId, email);
   const invoiceId = async () =>
     (await findSubscription(on.database, scope, sold.subscriptionId))?.latestInvoiceId ?? '';
@@ -116,6 +122,31 @@ describe('the mail about a failed payment', () => {
     expect(on.readMail(2).text).toContain('The next try is on May 6, 2026. To pay');
     expect(on.readMail(3).text).toContain('It is the last one: if it fails, your subscription ends.');
     expect(await notices()).toEqual([1, 2, 3, 4].map((attempt) => ({ attempt, status: 'sent', code: null })));
+  });
+
+  it('goes by a test clock: it names the days of the clock, and says nothing of what the clock has passed [D14.191]', async () => {
+    const call = callOf(scope);
+    const { id: testClockId } = await createTestClock(on.context, call, { frozenTime: start, name: null });
+    const { subscriptionId } = await failing('insufficient_funds', 'ann@example.com', testClockId);
+    const advance = (day: string) => advanceTestClock(on.context, call, testClockId, new Date(`2026-05-${day}`));
+    await advance('01');
+    await mail();
+    expect(on.readMail().text).toContain('The next try is on May 2, 2026.');
+    // The second and the third one.
+    await advance('05');
+    await mail();
+    expect(on.readMail(1).text).toContain('The next try is on May 6, 2026.');
+    await advance('06');
+    await advance('09');
+    await mail();
+    expect((await findSubscription(on.database, scope, subscriptionId))?.status).toBe('canceled');
+    expect(await notices()).toEqual([
+      { attempt: 1, status: 'sent', code: null },
+      { attempt: 2, status: 'dropped', code: 'superseded' },
+      { attempt: 3, status: 'sent', code: null },
+      { attempt: 4, status: 'dropped', code: 'not_owed' },
+    ]);
+    expect(on.server.mails).toHaveLength(2);
   });
 
   it('goes out when the last try left the subscription unpaid, and sets no date [D14.191]', async () => {

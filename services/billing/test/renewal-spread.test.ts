@@ -1,7 +1,9 @@
 import type { Scope } from '@eligo/postgres';
-import { newId } from '@eligo/values';
+import { cents, newId } from '@eligo/values';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
 import { changeRenewalSpread } from '../src/actions/change-renewal-spread.ts';
+import { pause } from '../src/actions/pause-and-resume.ts';
 import { advanceTestClock, createTestClock } from '../src/actions/test-clocks.ts';
 import { chargeAt } from '../src/domain/renewal-spread.ts';
 import { callOf, type Fixture, openFixture, sell, someScope, start } from './fixture.ts';
@@ -20,7 +22,7 @@ beforeEach(async () => {
   await changeRenewalSpread(on.database, scope, 60);
 });
 
-const { runAt, read, update, pay } = callsOn(
+const { runAt, read, update, pay, voids, refundsOf } = callsOn(
   () => on,
   () => scope,
 );
@@ -34,6 +36,27 @@ async function sold() {
     const of = { id: made.subscriptionId, testClockId: null };
     if (chargeAt(of, begin, 60, begin).getTime() > begin.getTime() + 60_000) return made;
   }
+}
+
+const now = { atPeriodEnd: false, refund: 'none', refundAmountCents: null } as const;
+const halfOff = () => on.peers.coupon({ percentOffBasisPoints: 5_000, duration: 'forever' });
+
+/** An active one whose renewal has its invoice, which no card was asked for yet. */
+async function waiting() {
+  const { subscriptionId: id } = await sold();
+  await runAt(may);
+  const { subscription, invoice } = await read(id);
+  expect([subscription.status, invoice.status]).toEqual(['active', 'open']);
+  return { id, invoiceId: invoice.id };
+}
+type Waiting = Awaited<ReturnType<typeof waiting>>;
+
+/** What an hour later has become of it, of its invoice and of the card, and what its next period costs. */
+interface Left {
+  readonly status: string;
+  readonly invoice: string;
+  readonly taken: number;
+  readonly next?: number;
 }
 
 describe('the charge of a renewal', () => {
@@ -89,6 +112,81 @@ describe('the charge of a renewal', () => {
     await expect(update(subscriptionId, change)).rejects.toMatchObject({ code: 'lock_timeout' });
     expect(await pay((await read(subscriptionId)).invoice.id)).toMatchObject({ status: 'paid' });
     expect(await update(subscriptionId, change)).toMatchObject({ status: 'active' });
+  });
+
+  it.each<[string, (of: Waiting) => Promise<unknown>, object, Left]>([
+    [
+      'a cancellation at the end of the period',
+      ({ id }) => cancelSubscription(on.context, scope, id, { ...now, atPeriodEnd: true }),
+      { status: 'active', cancelAtPeriodEnd: true },
+      { status: 'active', invoice: 'paid', taken: 3_000 },
+    ],
+    [
+      'a cancellation',
+      ({ id }) => cancelSubscription(on.context, scope, id, now),
+      { status: 'canceled', paymentAt: null },
+      { status: 'canceled', invoice: 'uncollectible', taken: 0 },
+    ],
+    [
+      'a cancellation with a full refund, which finds nothing that was paid',
+      ({ id }) => cancelSubscription(on.context, scope, id, { ...now, refund: 'full' }),
+      { status: 'canceled', paymentAt: null },
+      { status: 'canceled', invoice: 'uncollectible', taken: 0 },
+    ],
+    [
+      'a cancellation with a prorated refund, which finds nothing that was paid',
+      ({ id }) => cancelSubscription(on.context, scope, id, { ...now, refund: 'prorated' }),
+      { status: 'canceled', paymentAt: null },
+      { status: 'canceled', invoice: 'uncollectible', taken: 0 },
+    ],
+    [
+      'a void of its invoice',
+      ({ invoiceId }) => voids(invoiceId),
+      { status: 'active', paymentAt: null },
+      { status: 'active', invoice: 'void', taken: 0 },
+    ],
+    [
+      'a coupon, which counts from the next invoice on',
+      ({ id }) => update(id, { discount: { couponId: halfOff(), promoCode: null } }),
+      { status: 'active', discounts: [{ coupon: { percentOffBasisPoints: 5_000 } }] },
+      { status: 'active', invoice: 'paid', taken: 3_000, next: 1_500 },
+    ],
+    [
+      'a time to end after the charge',
+      ({ id }) => update(id, { cancelAt: new Date(hourLater) }),
+      { status: 'active', cancelAt: new Date(hourLater) },
+      { status: 'canceled', invoice: 'paid', taken: 3_000 },
+    ],
+    [
+      'a time to end before the charge, which is then not made',
+      ({ id }) => update(id, { cancelAt: new Date(begin.getTime() + 1_000) }),
+      { status: 'active', cancelAt: new Date(begin.getTime() + 1_000) },
+      { status: 'canceled', invoice: 'uncollectible', taken: 0 },
+    ],
+  ])('that waits for its minute takes %s [D14.235, D14.262]', async (_what, ask, answer, { next, ...left }) => {
+    const of = await waiting();
+    await ask(of);
+    expect((await read(of.id)).subscription).toMatchObject(answer);
+    await runAt(hourLater);
+    const { subscription, invoice } = await read(of.id);
+    const taken = on.peers.takenOf(of.invoiceId);
+    expect({ status: subscription.status, invoice: invoice.status, taken }).toEqual(left);
+    expect(await refundsOf(of.id)).toEqual([]);
+    if (next === undefined) return;
+    await runAt('2026-06-01T01:00:00.000Z');
+    expect((await read(of.id)).invoice).toMatchObject({ status: 'paid', totalCents: next });
+  });
+
+  it('that waits for its minute is 503 lock_timeout for a pause, and a custom refund finds nothing [D14.235, D14.262]', async () => {
+    const { id } = await waiting();
+    await expect(pause(on.context, callOf(scope), id)).rejects.toMatchObject({ status: 503, code: 'lock_timeout' });
+    const custom = { ...now, refund: 'custom', refundAmountCents: cents(1) } as const;
+    await expect(cancelSubscription(on.context, scope, id, custom)).rejects.toMatchObject({
+      violations: [{ type: 'refund_amount_exceeds_remaining' }],
+    });
+    await runAt(hourLater);
+    expect((await read(id)).invoice).toMatchObject({ status: 'paid', totalCents: 3_000 });
+    expect(await pause(on.context, callOf(scope), id)).toMatchObject({ status: 'paused' });
   });
 
   it('does not wait after an outage, on a test clock, and where the account has no minutes [D14.235]', async () => {
