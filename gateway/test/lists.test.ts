@@ -61,6 +61,33 @@ describe('a page', () => {
   });
 });
 
+test('the list of subscriptions is of the status and of the customer that the query names [SUB-4]', async () => {
+  const { subscription, customer } = stack.peers.samples;
+  const all = [
+    { ...subscription, status: 'active', customerId: customer.customerId },
+    { ...subscription, status: 'past_due', customerId: customer.customerId },
+    { ...subscription, status: 'past_due', customerId: newId('customer') },
+  ].map((one) => ({ ...one, subscriptionId: newId('subscription') }));
+  // As billing's list does.
+  stack.peers.answer('listSubscriptions', ({ status, customerId }) => ({
+    subscriptions: all.filter(
+      (one) => (status ?? one.status) === one.status && (customerId ?? one.customerId) === one.customerId,
+    ),
+    hasMore: false,
+  }));
+  const listed = async (query: string) => {
+    const { subscriptions } = await stack.api.ok('GET', `/v1/subscriptions${query}`);
+    return (subscriptions as { subscription_id: string }[]).map(({ subscription_id: id }) =>
+      all.findIndex(({ subscriptionId }) => subscriptionId === id),
+    );
+  };
+  expect(await listed('')).toEqual([0, 1, 2]);
+  expect(await listed('?status=past_due')).toEqual([1, 2]);
+  expect(await listed(`?customer=${customer.customerId}`)).toEqual([0, 1]);
+  expect(await listed(`?status=past_due&customer=${customer.customerId}`)).toEqual([1]);
+  expect((await stack.api.get('/v1/subscriptions?status=none')).status).toBe(422);
+});
+
 describe('the invoices that a consumer asks for by their ids', () => {
   const path = () => `/v1/consumer/subscriptions/${stack.peers.samples.subscription.subscriptionId}/invoices`;
   const limitOf = async (query: string) => {

@@ -55,6 +55,18 @@ describe('starting a subscription', () => {
   });
 });
 
+it('is listed by its status and its customer [SUB-4]', async () => {
+  const [one, other] = [await sell(on, scope), await sell(on, scope)];
+  await cancel(one.subscriptionId, {});
+  const listed = async (of: Parameters<typeof listSubscriptions>[3]) =>
+    (await listSubscriptions(on.database, scope, { limit: 10 }, of)).subscriptions.map(({ id }) => id).sort();
+  const both = [one.subscriptionId, other.subscriptionId].sort();
+  expect(await listed({})).toEqual(both);
+  expect(await listed({ status: 'canceled' })).toEqual([one.subscriptionId]);
+  expect(await listed({ customerId: other.customerId })).toEqual([other.subscriptionId]);
+  expect(await listed({ customerId: other.customerId, status: 'canceled' })).toEqual([]);
+});
+
 describe('canceling a subscription', () => {
   it('asks for the refund by a command under an operation id, in the same transaction [SUB-2]', async () => {
     const { subscriptionId } = await sell(on, scope);
