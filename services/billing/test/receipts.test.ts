@@ -341,7 +341,7 @@ describe('resending', () => {
     expect(on.server.mails).toHaveLength(3);
   });
 
-  it('sends the same HTML and PDF, byte for byte, also a year later [D14.86, D14.88]', async () => {
+  it('sends the same HTML and PDF, byte for byte, also a year later: the documents that exist [SUB-13, D14.86, D14.88]', async () => {
     const { subscriptionId, sessionId } = await sell(on, scope);
     await issue({ sessionId });
     await runDueMails(on.context);
@@ -356,6 +356,16 @@ describe('resending', () => {
     const [ofHtml, ofPdf] = first ?? [];
     expect(ofHtml?.content.toString().replaceAll('\r\n', '\n').trimEnd()).toBe(html.trimEnd());
     expect(ofPdf?.content.equals(pdf)).toBe(true);
+    // Documents that no rendering makes, past the guard of the database.
+    await on.test.admin(
+      `set local session_replication_role = replica;
+       update billing.receipts set html = '<p>As it was.</p>' where account_id = '${scope.accountId}'`,
+    );
+    await resendReceipts(on.context, scope, subscriptionId);
+    await runDueMails(on.context);
+    const third = partsOf(on.server.mails[2]?.data ?? '').map(({ content }) => content);
+    expect(third[0]?.toString().trim()).toBe('<p>As it was.</p>');
+    expect(third[1]?.equals(pdf)).toBe(true);
   });
 
   it('finds no receipt where the shopper was not mailed one, and refuses an unknown subscription [D14.88]', async () => {
