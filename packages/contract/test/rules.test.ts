@@ -10,6 +10,7 @@ import {
   type RecordName,
   records,
   routes,
+  violationsOf,
 } from '../src/index.ts';
 import { sampleMessages } from '../test-support/sample-messages.ts';
 
@@ -123,6 +124,37 @@ test('a custom refund of a subscription needs a positive amount [ERR-11]', () =>
   for (const refund_amount of [undefined, 0, -1]) {
     expect(schema.safeParse({ refund: 'custom', refund_amount }).success).toBe(false);
   }
+});
+
+describe('a subscription', () => {
+  const item = () => ({ price: newId('price') });
+  const bodies = [
+    ['that is created', routes.subscriptions.create, { customer: newId('customer'), items: [item()] }],
+    ['that is changed', routes.subscriptions.update, {}],
+  ] as const;
+  const same = item();
+  const refused = [
+    [{ items: [] }, 'items', 'too_small'],
+    [{ items: Array.from({ length: 21 }, item) }, 'items', 'too_big'],
+    [{ items: [same, { ...same, quantity: 2 }] }, 'items', 'value_error'],
+    [{ coupon: newId('coupon'), promo_code: 'SPRING' }, 'promo_code', 'one_of_required'],
+  ] as const;
+
+  test.each(bodies)(
+    '%s is refused without items, with more than 20, a price twice or two discounts [D14.115]',
+    (_what, { body }, least) => {
+      const told = (fields: object) => {
+        const sent = { ...least, ...fields };
+        const { error } = body?.schema.safeParse(sent) ?? {};
+        return error === undefined ? [] : violationsOf(error, 'body', ['subscription'], sent);
+      };
+      for (const [fields, field, type] of refused) {
+        expect(told(fields)).toMatchObject([{ loc: ['body', 'subscription', field], type }]);
+      }
+      expect(told({ items: Array.from({ length: 20 }, item), coupon: newId('coupon') })).toEqual([]);
+      expect(told({ promo_code: 'SPRING' })).toEqual([]);
+    },
+  );
 });
 
 test('a session refund takes an amount or lines, and an empty list of lines as none [SREF-2, D14.41]', () => {

@@ -49,20 +49,23 @@ describe('a cancellation', () => {
     expect([subscription.status, invoice.status]).toEqual(['canceled', 'paid']);
   });
 
-  it('of a renewed subscription refunds each card what it paid, under an operation each', async () => {
+  it('of a renewed subscription refunds each card in proportion to what it paid, under an operation each [D14.3]', async () => {
     const backup = on.peers.card(false);
     const { subscriptionId } = await sell(on, scope, {
       backup,
       items: [{}, { unitAmountCents: 500, eligibility: 'not_eligible' }],
     });
     await runAt('2026-05-01T00:00:00.000Z');
-    await cancelSubscription(on.context, scope, subscriptionId, {
-      ...now,
-      refund: 'custom',
-      refundAmountCents: 2_000 as never,
-    });
-    const events = await eventsOf(subscriptionId);
-    expect(events.filter((type) => type === 'command.refund')).toHaveLength(2);
+    const { invoice } = await read(subscriptionId);
+    const charges = await loadInvoiceCharges(on.database, scope, invoice.id);
+    expect(charges.map(({ amountCents }) => amountCents)).toEqual([3_000, 1_000]);
+    const refund = { ...now, refund: 'custom', refundAmountCents: cents(2_000) } as const;
+    await cancelSubscription(on.context, scope, subscriptionId, refund);
+    const [health, other] = charges.map(({ paymentIntentId: value }) => ({ case: 'paymentIntentId', value }));
+    expect(await refundsOf(subscriptionId)).toMatchObject([
+      { operationId: `cancel:${subscriptionId}`, subject: health, amountCents: 1_500 },
+      { operationId: `cancel:${subscriptionId}:2`, subject: other, amountCents: 500 },
+    ]);
   });
 
   it('of what one card was refunded before gives back the rest of the other [D14.2]', async () => {

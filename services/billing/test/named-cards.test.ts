@@ -1,6 +1,7 @@
 import { type Scope, withTx } from '@eligo/postgres';
 import { armFailpoint, turnFailpointsOff, turnFailpointsOn } from '@eligo/service';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createSubscription } from '../src/actions/create-subscription.ts';
 import { payInvoice } from '../src/actions/pay-invoice.ts';
 import { payInvoiceOnPage } from '../src/actions/pay-invoice-on-page.ts';
 import { retryWithUpdatedCard } from '../src/actions/retry-with-updated-card.ts';
@@ -136,6 +137,20 @@ describe('a card that is named or typed for an invoice', () => {
       ['backup_payment_method', { backupPaymentMethodId: card }],
     ] as const) {
       await expect(update(id, change)).rejects.toMatchObject(refused(['body', 'subscription', field]));
+    }
+    const newCustomer = on.peers.customer();
+    const elsewhere = on.peers.cardOf(newCustomer, true);
+    on.peers.leaveBehind(elsewhere);
+    const nothing = { discount: { couponId: null, promoCode: null }, trialEnd: null, trialDays: null, metadata: {} };
+    const fields = { missingPaymentMethod: null, cancelAt: null, cancelAtPeriodEnd: false, prorationBehavior: null };
+    for (const [field, cards] of [
+      ['default_payment_method', { defaultPaymentMethodId: elsewhere, backupPaymentMethodId: null }],
+      ['backup_payment_method', { defaultPaymentMethodId: null, backupPaymentMethodId: elsewhere }],
+    ] as const) {
+      const items = [{ priceId: on.peers.price(), quantity: 1 }];
+      const input = { ...nothing, ...fields, customerId: newCustomer, items, ...cards };
+      const creation = createSubscription(on.context, callOf(scope), input, undefined);
+      await expect(creation).rejects.toMatchObject(refused(['body', 'subscription', field]));
     }
     // The card that it has may be named with what else changes.
     on.peers.leaveBehind(own);

@@ -1,6 +1,7 @@
 import { Failure } from '@eligo/failures';
 import type { Scope } from '@eligo/postgres';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { cancelSubscription } from '../src/actions/cancel-subscription.ts';
 import { pause, resume } from '../src/actions/pause-and-resume.ts';
 import { type SubscriptionUpdate, updateSubscription } from '../src/actions/update-subscription.ts';
 import type { Context } from '../src/context.ts';
@@ -174,7 +175,7 @@ it('prices no change while checkout does not say what was refunded [D14.236]', a
   await changeTo(subscriptionId, price, 'none', context);
 });
 
-it('refuses to prorate a period of a hundred invoices, and takes the items without [D14.236]', async () => {
+it('refuses to prorate or refund a period of a hundred invoices, and takes the items without [D14.236, D14.330]', async () => {
   const { subscriptionId: id, price } = await sold();
   const invoices = (count: number, from: number) =>
     on.test.admin(
@@ -199,6 +200,19 @@ it('refuses to prorate a period of a hundred invoices, and takes the items witho
     ],
   });
   expect(await changeTo(id, price, 'none')).toMatchObject({ items: [{ priceId: price }] });
+  // What remains of so many payments is not looked at for a refund either.
+  for (const refund of ['prorated', 'full'] as const) {
+    const asked = { atPeriodEnd: false, refund, refundAmountCents: null };
+    await expect(cancelSubscription(on.context, scope, id, asked)).rejects.toMatchObject({
+      status: 422,
+      violations: [
+        {
+          ...{ loc: ['body', 'subscription', 'refund'], type: 'value_error' },
+          msg: 'This period has too many invoices for this refund. Send custom with an amount',
+        },
+      ],
+    });
+  }
   // Nor is one of it credited to another period: the one that was paid goes on.
   await update(id, { prorationBehavior: 'create_prorations' });
   await pause(on.context, callOf(scope), id);
