@@ -80,6 +80,17 @@ describe('a coupon in an update of a subscription', () => {
   });
 });
 
+it('a coupon that repeats is taken off for its months after a trial that is as long, which a session sold [D14.92, D14.361]', async () => {
+  const coupons = [{ duration: 'repeating', durationInMonths: 1, percentOffBasisPoints: 5_000 }];
+  const { subscriptionId: id } = await sell(on, scope, { trialDays: 30, coupons });
+  for (const time of [may, june]) await runAt(time);
+  const totals = (await invoicesOf(id)).map(({ total_cents }) => Number(total_cents));
+  expect([totals, (await read(id)).subscription.discounts]).toMatchObject([
+    [0, 1_500, 3_000],
+    [{ startMs: String(start.getTime()), endMs: String(Date.parse(june)) }],
+  ]);
+});
+
 describe('a coupon that is given together with other items halfway through a period', () => {
   /** 10.00 a month, of which 10.00 becomes 20.00 with 50 % off forever. */
   async function changed(prorationBehavior: string, interval = 'month') {

@@ -250,8 +250,6 @@ describe('discounts', () => {
   it('that repeat end after their months, and the others stay [D14.92]', async () => {
     expect(await totals({ coupons: [off('repeating', 3)] })).toEqual([2_500, 2_500, 3_000, 3_000]);
     on.at(start);
-    expect(await totals({ coupons: [off('repeating', 1)], trialDays: 30 })).toEqual([2_500, 3_000, 3_000, 3_000]);
-    on.at(start);
     expect(await totals({ coupons: [off('forever')] })).toEqual([2_500, 2_500, 2_500, 2_500]);
   });
 });
