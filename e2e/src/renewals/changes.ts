@@ -2,13 +2,13 @@ import type { Random } from '../chaos/random.ts';
 import type { RunningShop } from '../crashes/running-shop.ts';
 import { record } from '../records.ts';
 import { insist } from './insist.ts';
-import { beginningOf, type Changing, type Kept } from './kinds.ts';
+import { beginningOf, type Changing, type Kept, type OtherItem } from './kinds.ts';
 
 /** What a partner does to a subscription while its clock stands at a time, and what that means for its model. */
 export interface Change {
   readonly at: Date;
   readonly does:
-    | { readonly what: 'items'; readonly price: string; readonly quantity: number; readonly cents: number }
+    | ({ readonly what: 'items' } & OtherItem)
     | { readonly what: 'pause' }
     | { readonly what: 'resume'; readonly keepsAnchor: boolean };
 }
@@ -83,8 +83,9 @@ export async function makeChange({ api }: RunningShop, { id, changing }: Changed
   const path = `/v1/subscriptions/${id}`;
   if (does.what === 'items') {
     const items = [{ price: does.price, quantity: does.quantity }];
-    const proration_behavior = changing.what === 'items' ? changing.behavior : undefined;
-    await insist(`PATCH ${path}`, () => api.patch(path, { subscription: { items, proration_behavior } }), 200);
+    const { behavior: proration_behavior, coupon } = changing.what === 'items' ? changing : {};
+    const subscription = { items, proration_behavior, coupon: coupon?.id };
+    await insist(`PATCH ${path}`, () => api.patch(path, { subscription }), 200);
     return;
   }
   const isPause = does.what === 'pause';
@@ -106,7 +107,10 @@ export async function makeChange({ api }: RunningShop, { id, changing }: Changed
 /** The invoices of a subscription that changes, until a time: each period at what it costs when it begins, and what changes within periods are worth. */
 export function modelOfChanges(of: ChangedKept, until: Date): ModelInvoice[] {
   const { changing } = of;
+  // What a period costs that begins, and what the present one was invoiced at. A coupon counts from the period after the change that gives it.
   let cost = of.bill(0).health;
+  let invoiced = cost;
+  let percent = 0;
   let rhythm: Pick<Kept, 'anchor' | 'days'> = of;
   let n = 0;
   let isPaused = false;
@@ -122,6 +126,7 @@ export function modelOfChanges(of: ChangedKept, until: Date): ModelInvoice[] {
     for (; !isPaused && endsAt() <= time; n++) {
       invoices.push({ at: endsAt(), cents: cost + pending });
       pending = 0;
+      invoiced = cost;
     }
   };
   for (const { at, does } of of.changes) {
@@ -129,13 +134,16 @@ export function modelOfChanges(of: ChangedKept, until: Date): ModelInvoice[] {
     if (does.what === 'pause') isPaused = true;
     else if (does.what === 'items') {
       if (changing.what === 'items' && changing.behavior !== 'none') {
-        pending += partLeft(does.cents, at) - partLeft(cost, at);
+        const off = offOf(does.cents, percent);
+        pending += partLeft(does.cents, at) - partLeft(off, at) - partLeft(invoiced, at);
+        invoiced = does.cents - off;
         if (changing.behavior === 'always_invoice' && pending >= leastCents) {
           invoices.push({ at, cents: pending });
           pending = 0;
         }
       }
-      cost = does.cents;
+      percent = changing.what === 'items' ? (changing.coupon?.percent ?? 0) : 0;
+      cost = does.cents - offOf(does.cents, percent);
     } else {
       isPaused = false;
       const isPaid = endsAt() > at;
@@ -151,6 +159,11 @@ export function modelOfChanges(of: ChangedKept, until: Date): ModelInvoice[] {
   }
   renewUntil(until);
   return invoices;
+}
+
+// All amounts that have a coupon are such that nothing is rounded.
+function offOf(cents: number, percent: number): number {
+  return (cents * percent) / 100;
 }
 
 // What is less is not charged alone.

@@ -7,7 +7,7 @@ import type { RunningShop } from '../crashes/running-shop.ts';
 import { type Json, records, text } from '../records.ts';
 import { type ChangedKept, modelOfChanges } from './changes.ts';
 import { type DunningEnd, type EndingKept, invoiceAfterDunning, statusOf } from './ends.ts';
-import { type Bill, beginningOf, type Kept } from './kinds.ts';
+import { type Bill, beginningOf, type Kept, onOtherCard } from './kinds.ts';
 import type { WallClock } from './wall-clock.ts';
 
 /** Subscriptions, and until when they were billed. */
@@ -36,7 +36,8 @@ export async function holdAgainstModel(
   wallClock: WallClock,
   dunningEnd: DunningEnd,
 ): Promise<Billed> {
-  const charges = await chargesByInvoice(running);
+  const letterSessions = sold.flatMap(({ kept }) => kept).flatMap(({ letterSession }) => letterSession ?? []);
+  const charges = await chargesByInvoice(running, new Set(letterSessions));
   const wrong: string[] = [];
   const billed = { periods: 0, invoices: 0, charges: 0, cents: 0 };
   const invoiceIds = new Set<string>();
@@ -86,13 +87,18 @@ function modelOf(of: Kept | ChangedKept | EndingKept, until: Date, dunningEnd: D
   const end = 'end' in of ? of.end : undefined;
   const isPaid = (n: number) => beginningOf(of, n) <= until && (end === undefined || n < end.unpaidFrom);
   let n = of.soldAt === undefined ? 0 : 1;
-  for (; isPaid(n); n++) model.push(lineOf(beginningOf(of, n), of.bill(n)));
+  for (; isPaid(n); n++) model.push(lineOf(beginningOf(of, n), billOf(of, n)));
   if (end?.ending === 'dunned') {
     const { health, other } = of.bill(n);
     const total = health + other;
     model.push(`${beginningOf(of, n).toISOString()} ${invoiceAfterDunning[dunningEnd]} 0 of ${total}, due ${total}`);
   }
   return model;
+}
+
+function billOf(of: Kept, n: number): Bill {
+  const bill = of.bill(n);
+  return of.losesClassAt !== undefined && of.losesClassAt < beginningOf(of, n) ? onOtherCard(bill) : bill;
 }
 
 function lineOf(start: Date, { health, other }: Bill): string {
@@ -134,7 +140,8 @@ async function invoicesOf({ api }: RunningShop, { id, customer }: Kept): Promise
   return found.filter(({ subscription }) => subscription === id);
 }
 
-async function chargesByInvoice({ eligo }: RunningShop) {
+// Without those of the sessions with which letters came.
+async function chargesByInvoice({ eligo }: RunningShop, letterSessions: ReadonlySet<string>) {
   const charges = records(await eligo.sandbox('GET', '/sandbox/charges'), 'data');
   const attempts = await eligo.database.admin<{ id: string; subject_id: string; leg: string; amount: number }>(
     `select id, subject_id, leg, amount_cents::int as amount from checkout.charge_attempts
@@ -146,7 +153,8 @@ async function chargesByInvoice({ eligo }: RunningShop) {
   let cents = 0;
   for (const { id, status, metadata, amount_captured } of charges) {
     if (status !== 'succeeded') continue;
-    const { attempt = '', invoice = '', leg = '' } = metadata as Record<string, string>;
+    const { attempt = '', invoice = '', leg = '', session = '' } = metadata as Record<string, string>;
+    if (letterSessions.has(session)) continue;
     const own = unmatched.get(attempt);
     if (own?.subject_id !== invoice || own.leg !== leg || own.amount !== amount_captured) {
       throw new Error(

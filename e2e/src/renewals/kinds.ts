@@ -1,6 +1,6 @@
 import type { Api } from '@eligo/testkit';
 import type { RunningShop } from '../crashes/running-shop.ts';
-import { type Json, record, text } from '../records.ts';
+import { type Json, record, records, text } from '../records.ts';
 import { make } from '../shop.ts';
 import { insist } from './insist.ts';
 
@@ -35,6 +35,12 @@ export interface Kept {
   readonly weak?: WeakCard;
   readonly changing?: Changing;
   readonly ending?: Ending;
+  /** Its own product, which no health card may pay any more once the partner has said so. */
+  readonly losesClass?: string;
+  /** When the partner says so. */
+  readonly losesClassAt?: Date;
+  /** The session with which its customer got a letter. */
+  readonly letterSession?: string;
 }
 
 /** What changes of a subscription while it goes on: its item, between these, or whether it is paused. */
@@ -42,9 +48,18 @@ export type Changing =
   | {
       readonly what: 'items';
       readonly behavior: 'always_invoice' | 'create_prorations' | 'none';
-      readonly offers: readonly { readonly price: string; readonly quantity: number; readonly cents: number }[];
+      readonly offers: readonly OtherItem[];
+      /** A coupon that each change gives, and its share. */
+      readonly coupon?: { readonly id: string; readonly percent: number };
     }
   | { readonly what: 'pause'; readonly keepsAnchor: boolean };
+
+/** An item that a subscription is changed to, and what a period of it costs without a coupon. */
+export interface OtherItem {
+  readonly price: string;
+  readonly quantity: number;
+  readonly cents: number;
+}
 
 /** How a subscription ends while its clock goes on. */
 export type Ending = 'canceled' | 'canceled with its period' | 'dunned';
@@ -58,6 +73,8 @@ export interface Offer {
   readonly fortnightlyTowels: string;
   readonly threeMonthsOff: string;
   readonly tenthOff: string;
+  readonly onceOff: string;
+  readonly monthOff: string;
 }
 
 const dayMs = 86_400_000;
@@ -66,6 +83,8 @@ const largeCents = 2_877;
 const towelCents = 763;
 const offCents = 333;
 const offMonths = 3;
+/** A letter is valid for a year. */
+const letterMonths = 12;
 
 /** Makes the prices and coupons. */
 export async function makeOffer({ api, shop }: RunningShop): Promise<Offer> {
@@ -83,6 +102,8 @@ export async function makeOffer({ api, shop }: RunningShop): Promise<Offer> {
     fortnightlyTowels: await price({ product_data: towels, unit_amount: towelCents, ...fortnight }),
     threeMonthsOff: await coupon({ amount_off: offCents, duration: 'repeating', duration_in_months: offMonths }),
     tenthOff: await coupon({ percent_off: 10, duration: 'forever' }),
+    onceOff: await coupon({ amount_off: offCents, duration: 'once' }),
+    monthOff: await coupon({ amount_off: offCents, duration: 'repeating', duration_in_months: 1 }),
   };
 }
 
@@ -101,10 +122,14 @@ interface Kind {
   readonly isPaidByHand?: boolean;
   readonly ending?: Ending;
   readonly changing?: (offer: Offer, quantity: number) => Changing;
+  /** Sells a product that is made for it alone, of this class, in place of what the offer has. */
+  readonly ownClass?: 'auto_substantiation' | 'letter_of_medical_necessity';
 }
 
 const onHealthCard = (quantity: number): Bill => ({ health: quantity * eligibleCents, other: 0 });
 const onBoth = (quantity: number): Bill => ({ health: quantity * eligibleCents, other: quantity * towelCents });
+/** What no health card pays. */
+export const onOtherCard = ({ health, other }: Bill): Bill => ({ health: 0, other: health + other });
 const mixed = ({ monthly, towels }: Offer) => [monthly, towels];
 const eligible = ({ monthly }: Offer) => [monthly];
 
@@ -118,9 +143,15 @@ const otherPrice =
       { price: offer.monthlyLarge, quantity, cents: quantity * largeCents },
     ],
   });
-const otherQuantity = ({ monthly: price }: Offer, sold: number): Changing => ({
+const twoQuantities = ({ monthly: price }: Offer, sold: number): OtherItem[] =>
+  [sold, sold + 1].map((quantity) => ({ price, quantity, cents: quantity * eligibleCents }));
+const otherQuantity = (offer: Offer, sold: number): Changing => ({
   ...{ what: 'items', behavior: 'create_prorations' },
-  offers: [sold, sold + 1].map((quantity) => ({ price, quantity, cents: quantity * eligibleCents })),
+  offers: twoQuantities(offer, sold),
+});
+const otherQuantityWithCoupon = (offer: Offer, sold: number): Changing => ({
+  ...{ what: 'items', behavior: 'always_invoice', offers: twoQuantities(offer, sold) },
+  coupon: { id: offer.tenthOff, percent: 10 },
 });
 const paused = (keepsAnchor: boolean) => (): Changing => ({ what: 'pause', keepsAnchor });
 
@@ -161,6 +192,28 @@ const kinds: readonly Kind[] = [
   {
     ...{ name: 'canceled with its period', cards: ['hsa'], items: eligible, bill: onHealthCard },
     ending: 'canceled with its period',
+  },
+  // The short run has none of those that follow.
+  {
+    ...{ name: 'once off', cards: ['hsa'], items: eligible, fields: ({ onceOff }) => ({ coupon: onceOff }) },
+    bill: (quantity, n) => ({ health: quantity * eligibleCents - (n === 0 ? offCents : 0), other: 0 }),
+  },
+  {
+    ...{ name: 'trial, then a month off', cards: ['fsa'], items: eligible, trialDays: 40 },
+    fields: ({ monthOff }) => ({ trial_period_days: 40, coupon: monthOff }),
+    bill: (quantity, n) => ({ health: quantity * eligibleCents - (n === 0 ? offCents : 0), other: 0 }),
+  },
+  {
+    ...{ name: 'more of it with a coupon', cards: ['hsa'], items: eligible, bill: onHealthCard, least: 2 },
+    changing: otherQuantityWithCoupon,
+  },
+  {
+    ...{ name: 'not eligible any more', cards: ['hsa', 'credit'], items: () => [], bill: onHealthCard },
+    ownClass: 'auto_substantiation',
+  },
+  {
+    ...{ name: 'by a letter', cards: ['hsa', 'credit'], items: () => [], ownClass: 'letter_of_medical_necessity' },
+    bill: (quantity, n) => (n < letterMonths ? onHealthCard(quantity) : onOtherCard(onHealthCard(quantity))),
   },
 ];
 
@@ -217,8 +270,12 @@ async function sell(
   const person = { email: 'ada@example.com', ...(on && { test_clock: on.clock }) };
   const customer = text(await ask('/v1/customers', 'customer', person), 'customer_id');
   const [card = '', backup] = await Promise.all(kind.cards.map(cardOf));
+  const own = kind.ownClass && (await makeOwn(api, kind.ownClass));
+  const isByLetter = kind.ownClass === 'letter_of_medical_necessity';
+  const letterSession = own && isByLetter ? await getLetter(api, customer, [card, backup ?? ''], own.once) : undefined;
+  const prices = own === undefined ? kind.items(offer) : [own.monthly];
   const fields = {
-    ...{ customer, items: kind.items(offer).map((price) => ({ price, quantity })), default_payment_method: card },
+    ...{ customer, items: prices.map((price) => ({ price, quantity })), default_payment_method: card },
     ...(backup === undefined ? {} : { backup_payment_method: backup }),
     ...kind.fields?.(offer),
   };
@@ -237,6 +294,8 @@ async function sell(
     bill: (n) => kind.bill(quantity, n),
     ...(kind.changing && { changing: kind.changing(offer, quantity) }),
     ...(kind.ending && { ending: kind.ending }),
+    ...(kind.ownClass === 'auto_substantiation' && own !== undefined && { losesClass: own.product }),
+    ...(letterSession !== undefined && { letterSession }),
     ...(kind.weak && {
       weak: {
         ...{ field: kind.weak, good, bad: await cardOf('insufficient_funds') },
@@ -244,6 +303,30 @@ async function sell(
       },
     }),
   };
+}
+
+/** A product of a class, with the price of a month and that of a purchase. */
+async function makeOwn(api: Api, ownClass: string) {
+  const fields = { name: 'A product of its own', hsa_fsa_eligibility: ownClass };
+  const product = text(await make(api, '/v1/products', 'product', fields), 'product_id');
+  const price = async (more: Json) =>
+    text(await make(api, '/v1/prices', 'price', { product, unit_amount: eligibleCents, ...more }), 'price_id');
+  return { product, monthly: await price({ recurring: { interval: 'month' } }), once: await price({}) };
+}
+
+/** A letter comes with a session in which the customer buys the product, and which is approved. */
+async function getLetter(api: Api, customer: string, cards: readonly string[], price: string): Promise<string> {
+  const session = await make(api, '/v1/checkout/sessions', 'checkout_session', {
+    ...{ mode: 'payment', customer, success_url: 'https://shop.example/done' },
+    line_items: [{ price, quantity: 1 }],
+  });
+  const id = text(session, 'checkout_session_id');
+  const [payment_method, second_payment_method] = cards;
+  const body = { checkout_session: { payment_method, second_payment_method } };
+  await api.ok('POST', `/v1/test_helpers/checkout/sessions/${id}/complete`, { body });
+  const [letter] = records(await api.ok('GET', `/v1/letters?checkout_session=${id}`), 'letters');
+  await api.ok('POST', `/v1/test_helpers/letters/${text(letter ?? {}, 'letter_id')}/approve`);
+  return id;
 }
 
 async function makeInsisting(

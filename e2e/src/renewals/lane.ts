@@ -55,6 +55,7 @@ export async function openLane(running: RunningShop, offer: Offer, random: Rando
   const end = endOf(start, size.months);
   const planned = kept.map((of) => {
     if (of.changing !== undefined) return { ...of, changes: planChanges(random, of, of.changing, later, end) };
+    if (of.losesClass !== undefined) return { ...of, losesClassAt: within(random, later, end) };
     const ending = of.ending && planEnd(random, of, of.ending, later, end);
     return ending === undefined ? of : { ...of, end: ending };
   });
@@ -67,6 +68,12 @@ export async function openLane(running: RunningShop, offer: Offer, random: Rando
 }
 
 const inTime = (one: Stop, other: Stop) => one.at.getTime() - other.at.getTime();
+
+// Within the middle third, at a whole second.
+function within(random: Random, from: Date, end: Date): Date {
+  const ms = from.getTime() + ((1 + random.next()) / 3) * (end.getTime() - from.getTime());
+  return new Date(Math.round(ms / 1_000) * 1_000);
+}
 
 // One in four months, or one.
 function planSales(random: Random, from: Date, end: Date, months: number): Date[] {
@@ -93,6 +100,7 @@ function plan(random: Random, kept: Lane['kept'], from: Date, end: Date): Stop[]
       for (const change of of.changes) stops.push({ at: change.at, act: (running) => makeChange(running, of, change) });
     }
     if ('end' in of) stops.push({ at: of.end.at, act: (running) => beginEnd(running, of) });
+    if (of.losesClassAt !== undefined) stops.push({ at: of.losesClassAt, act: (running) => loseClass(running, of) });
     if (of.weak === undefined || of.ending !== undefined) continue;
     const { field, bad, good, isPaidByHand = false } = of.weak;
     for (let n = 1; beginningOf(of, n + 1) < end; n++) {
@@ -111,6 +119,13 @@ function plan(random: Random, kept: Lane['kept'], from: Date, end: Date): Stop[]
     }
   }
   return stops.toSorted(inTime);
+}
+
+// It does not take the class back: each period that begins later is another card's.
+async function loseClass({ api }: RunningShop, { losesClass }: Kept): Promise<void> {
+  const path = `/v1/products/${losesClass}`;
+  const body = { product: { hsa_fsa_eligibility: 'not_eligible' } };
+  await insist(`PATCH ${path}`, () => api.patch(path, body), 200);
 }
 
 /** Goes from stop to stop while processes die and the processor fails. Answers how often the clock was refused to go back. */
