@@ -12,7 +12,7 @@ export { probeStatements } from './probe-statements.ts';
 export { takeQuietStatistics } from './quiet-statistics.ts';
 export { restartPart } from './restart-part.ts';
 export { seededAccount, seededEvents, seededId, seededKeys, seededRows } from './seeded.ts';
-export { accountSizes, readInSmallAndLarge, type SmallAndLarge } from './small-and-large.ts';
+export { accountSizes, readInSmallAndLarge } from './small-and-large.ts';
 export { growths, type Readings, statementsNotRun } from './statement-growth.ts';
 export { readStatements } from './statement-readings.ts';
 export {

@@ -1,6 +1,5 @@
 import { takeQuietStatistics } from './quiet-statistics.ts';
 import type { Readings } from './statement-growth.ts';
-import { watchPlans } from './statement-plans.ts';
 import { readStatements } from './statement-readings.ts';
 import { type Schema, type TestDatabase, testDatabase } from './test-database.ts';
 
@@ -19,33 +18,23 @@ export interface Exercise {
  */
 export const accountSizes = { small: 1_000, large: process.env.ELIGO_TEST_LONG === 'on' ? 100_000 : 20_000 };
 
-/** What the statements of a service read in both accounts, and which of them a connection planned for the values of one run in the large one. */
-export interface SmallAndLarge {
-  readonly small: Readings;
-  readonly large: Readings;
-  readonly plannedAnew: readonly string[];
-}
-
 /**
  * What the statements of a service read in a small account and in a large one (`accountSizes`), each in a database of its own. In the small one
  * an index is used even where it is not worth it, so that what is read there is what an index leads to, and not all of a table of a few pages. The large
  * one has the statistics of a time when nothing waited.
  */
-export async function readInSmallAndLarge(exercise: Exercise): Promise<SmallAndLarge> {
-  const small = await readWith(exercise, accountSizes.small);
-  const large = await readWith(exercise, accountSizes.large);
-  return { small: small.readings, large: large.readings, plannedAnew: large.plannedAnew };
+export async function readInSmallAndLarge(exercise: Exercise): Promise<{ small: Readings; large: Readings }> {
+  return { small: await readWith(exercise, accountSizes.small), large: await readWith(exercise, accountSizes.large) };
 }
 
-async function readWith({ service, seed, run }: Exercise, each: number) {
+async function readWith({ service, seed, run }: Exercise, each: number): Promise<Readings> {
   const test = await testDatabase(service);
   try {
     await seed(test, each);
     if (each > accountSizes.small) await takeQuietStatistics(test, service.name);
     const readings = await readStatements(test, { sequentialScans: each > accountSizes.small });
-    const watched = watchPlans(test);
-    await run(watched.test);
-    return { readings, plannedAnew: await watched.plannedAnew() };
+    await run(test);
+    return readings;
   } finally {
     await test.drop();
   }

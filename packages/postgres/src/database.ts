@@ -33,8 +33,7 @@ export interface DatabaseOptions {
   readonly answerMarginMs?: number;
   /**
    * Whether every statement reads few rows, by their keys, as in a service. The server then never scans or hashes a whole table, which it otherwise
-   * does in tables of up to about 1,000 rows, and from a cached plan in larger ones. It also plans each prepared statement once, and not again for
-   * each value that it takes for rare (ADR 3).
+   * does in tables of up to about 1,000 rows, and from a cached plan in larger ones (ADR 3).
    */
   readonly readsByKey?: boolean;
   /** The schema that unqualified names are found in; by default what the role says. */
@@ -275,10 +274,8 @@ export function connectionConfig(options: DatabaseOptions): pg.ClientConfig {
   // jit would spend more on compiling than any of these statements runs.
   const settings = ['-c jit=off'];
   if (options.schema !== undefined) settings.push(`-c search_path=${options.schema}`);
-  if (options.readsByKey === true) {
+  if (options.readsByKey === true)
     settings.push(...['seqscan', 'hashjoin', 'mergejoin', 'material'].map((path) => `-c enable_${path}=off`));
-    settings.push('-c plan_cache_mode=force_generic_plan');
-  }
   return {
     ...connectionTo(options.url),
     application_name: options.applicationName,

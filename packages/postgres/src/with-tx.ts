@@ -106,8 +106,8 @@ function valueIfBegun<T>(begun: PromiseSettledResult<unknown>, ran: PromiseSettl
 }
 
 // BEGIN and the context in one round trip. SET LOCAL, since a select of set_config would be planned each time.
-// plan_cache_mode, since the server otherwise plans a prepared statement anew for each value where it takes that for cheaper (ADR 3). Connections
-// of services have it anyway; those of tools do not, and a report over a whole table, which gains by a plan of its own, runs outside transactions.
+// plan_cache_mode, since the server otherwise plans a prepared statement anew for each value where it takes that for cheaper (ADR 3). What
+// would gain by that, as a report over a whole table does, runs outside transactions.
 function beginning(client: PoolClient, scope: Scope | null, options: TxOptions): string {
   const settings: [string, string][] = [['plan_cache_mode', 'force_generic_plan']];
   if (scope !== null) settings.push(['eligo.account_id', scope.accountId], ['eligo.test_mode', String(scope.testMode)]);

@@ -2,8 +2,8 @@ import { paddedPdf } from '@eligo/pdf/padded-pdf';
 import { claimKey, finishKey, type KeyUse, linkAttempt, pruneKeys, withTx } from '@eligo/postgres';
 import {
   growths,
+  type Readings,
   readInSmallAndLarge,
-  type SmallAndLarge,
   seededAccount,
   seededId,
   statementsNotRun,
@@ -32,7 +32,7 @@ import { type Fixture, openFixture, under, untilStatus } from './fixture.ts';
 import { exerciseLedger } from './growth-ledger.ts';
 import { keyHash, seedRefunds } from './growth-seed.ts';
 
-let read: SmallAndLarge;
+let read: { small: Readings; large: Readings };
 beforeAll(async () => {
   read = await readInSmallAndLarge({ service: refundsService, seed: seedRefunds, run });
 }, 240_000);
@@ -48,10 +48,6 @@ const ofOtherServices = [
   'idempotency.read',
   'idempotency.release_by_attempt',
 ];
-
-test('no statement is planned for the values of a run [D14.398]', () => {
-  expect(read.plannedAnew).toEqual([]);
-});
 
 test('no statement reads more in a large account than in a small one', () => {
   expect(growths(read.small, read.large, longPages)).toEqual([]);
