@@ -1,4 +1,5 @@
 import { seededId, vacuumDeleted } from '@eligo/testkit';
+import { listCaptures } from '../src/store/capture-records.ts';
 import { listCharges } from '../src/store/charges.ts';
 import { listCustomers } from '../src/store/customers.ts';
 import { listLetters } from '../src/store/letters.ts';
@@ -41,16 +42,18 @@ export async function exerciseRareValues({ database, scope, test }: ChargingFixt
   await test.admin(
     `set local session_replication_role = replica;
      delete from checkout.letters where status <> 'approved'; delete from checkout.payment_links where not active;
+     update checkout.captures set status = 'failed', failure_code = 'expired';
      update checkout.customers set email = 'till@example.com'; update checkout.sessions set customer_email = 'till@example.com'`,
   );
   await vacuumDeleted(
     test,
-    ['letters', 'payment_links', 'customers', 'sessions'].map((table) => `checkout.${table}`),
+    ['letters', 'payment_links', 'captures', 'customers', 'sessions'].map((table) => `checkout.${table}`),
   );
   const page = { limit: 10 };
   for (let times = 0; times < 8; times += 1) {
     await listLetters(database, scope, page, { customerId: undefined, sessionId: undefined, status: 'denied' });
     await listPaymentLinks(database, scope, page, false);
+    await listCaptures(database, scope, page, {});
     await listCustomers(database, scope, page, 'nobody@example.com');
     for await (const one of streamSessions(database, scope, page, { customerEmail: 'nobody@example.com' })) void one;
   }

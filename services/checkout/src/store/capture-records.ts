@@ -36,7 +36,8 @@ export async function listCaptures(
       id: 'id',
       columns: captureColumns,
       filter: (query) => {
-        query.where('status', 'succeeded');
+        // Written out: a plan for all values of a parameter cannot use `captures_succeeded`.
+        query.whereRaw("status = 'succeeded'");
         if (of.sessionId !== undefined) query.where('session_id', of.sessionId);
         if (ids !== undefined) query.whereRaw('id = any(?::text[])', [ids]);
       },
