@@ -91,7 +91,7 @@ const scope = { accountId: seededAccount, testMode: true };
 
 async function run(place: EventsDatabase): Promise<void> {
   // Beside other tests, a statement that says how it ran takes longer than the service's own bound expects.
-  const database = place.open(schema, { statementTimeoutMs: 30_000, readsByKey: true });
+  const database = place.open(schema, { statementTimeoutMs: 30_000 });
   await runAppends(database);
   await runDeadLetters(database);
   await runRelay(database);
