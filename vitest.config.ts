@@ -48,7 +48,6 @@ const pure = new Set([
   'ledger',
   'scripts',
   'sandbox',
-  'bench',
   'web-checkout',
 ]);
 

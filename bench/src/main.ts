@@ -3,8 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { comparisonReport } from './compare/comparison-text.ts';
 import { type ComparisonRow, runComparison } from './compare/run-comparison.ts';
-import { growthDocument, growthText } from './growth/growth-text.ts';
-import { runGrowth } from './growth/run-growth.ts';
+import { measureGrowthRows } from './growth/measure-growth.ts';
 import { describeMachine, describeRun } from './machine.ts';
 import { NotUnderstood } from './not-understood.ts';
 import { type Comparison, type Options, readOptions } from './options.ts';
@@ -15,8 +14,9 @@ import { runBench } from './run.ts';
 try {
   const options = readOptions(process.argv.slice(2));
   if (options.compare !== undefined) await compareAll(options, options.compare);
-  else if (options.growth !== undefined) await measureGrowth(options, options.growth);
-  else await measureAll(options);
+  else if (options.growth !== undefined) {
+    if (!(await measureGrowthRows({ ...options, growth: options.growth }))) process.exitCode = 1;
+  } else await measureAll(options);
 } catch (error) {
   const isUsage = error instanceof NotUnderstood;
   const said = error instanceof Error ? (isUsage ? error.message : (error.stack ?? error.message)) : error;
@@ -53,22 +53,4 @@ async function compareAll(options: Options, comparison: Comparison): Promise<voi
   });
   if (options.json) return;
   process.stdout.write(`${comparisonReport(run, rows, comparison.statements)}\n`);
-}
-
-async function measureGrowth(options: Options, growth: NonNullable<Options['growth']>): Promise<void> {
-  for (const topology of options.topologies) {
-    const report = await runGrowth({ ...growth, topology }, (row) => {
-      if (options.json) process.stdout.write(`${JSON.stringify({ topology, ...row })}\n`);
-      else
-        process.stderr.write(
-          `measured ${row.name}, ${row.part}: ${row.ratio.toFixed(2)} ± ${row.within?.toFixed(2) ?? 0}\n`,
-        );
-    });
-    if (!options.json) process.stdout.write(`${describeMachine()}, ${topology}\n\n${growthText(report)}\n`);
-    else for (const failure of report.failures) process.stderr.write(`bench: ${failure}\n`);
-    if (options.write) {
-      writeFileSync(join(import.meta.dirname, '..', 'GROWTH.md'), growthDocument(report, topology, growth.records));
-    }
-    if (report.failures.length > 0) process.exitCode = 1;
-  }
 }

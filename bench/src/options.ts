@@ -72,6 +72,8 @@ export function readOptions(args: readonly string[]): Options {
   const only = values.only?.flatMap((names) => names.split(','));
   const isGrowth = only?.includes('growth') === true;
   const isComparison = values.compare !== undefined;
+  // Counts too small to mean anything would replace what was measured.
+  if (tiny && values.write === true) throw new NotUnderstood(`--write does not go with --tiny\n${usage}`);
   return {
     json: values.json === true,
     write: values.write === true,
@@ -125,9 +127,9 @@ export function readOptions(args: readonly string[]): Options {
   };
 }
 
-// Three times as many where they are too far apart to say. One says nothing of that, and is for a look at what is read.
+// Nine times as many, a third of the spread, where they are too far apart to say. One says nothing of that, and is for a look at what is read.
 function growthRounds(fewest: number): [number, number] {
-  return [fewest, fewest === 1 ? 1 : fewest * 3];
+  return [fewest, fewest === 1 ? 1 : fewest * 9];
 }
 
 function parse(args: readonly string[]) {

@@ -1,9 +1,7 @@
 import { allRoutes } from '@eligo/contract';
 import { describe, expect, it } from 'vitest';
 import { growthCases, notMeasured } from '../src/growth/cases.ts';
-import { growthText } from '../src/growth/growth-text.ts';
 import { copyOf } from '../src/growth/multiply.ts';
-import type { GrowthRow } from '../src/growth/row.ts';
 import { runGrowth } from '../src/growth/run-growth.ts';
 import { readOptions } from '../src/options.ts';
 
@@ -21,14 +19,6 @@ describe('growth', () => {
     expect(copyOf('fcus_01m80qp1f47t52n3xk2hzzzzzz', 1_000_000)).toBe('fcus_01m80qp1f47t52n3xk2h0f4240');
   });
 
-  it('marks what grows, and tells what was not measured', () => {
-    const row = (ratio: number): GrowthRow => ({ name: 'a', part: 'Eligo', small: 1, large: ratio, ratio, goal: 1.15 });
-    const text = growthText({ rows: [row(1.1), row(1.2)], failures: ['b: 500'], notMeasured: { c: 'no card' } });
-    expect(text.match(/✗/g)).toHaveLength(1);
-    expect(text).toContain('FAILED b: 500');
-    expect(text).toContain('not measured: c: no card');
-  });
-
   // Processor time is read from where only Linux has it. It is there with `ELIGO_TEST_LONG=on`.
   const itOfLongRun = process.platform === 'linux' && process.env.ELIGO_TEST_LONG === 'on' ? it : undefined;
   itOfLongRun?.(
@@ -37,7 +27,7 @@ describe('growth', () => {
       const { growth } = readOptions(['--only', 'growth', '--tiny', '--filter', 'customers.get']);
       const report = await runGrowth(
         { ...(growth ?? expect.fail('no growth')), topology: 'all-in-one' },
-        () => undefined,
+        { onRow: () => undefined, onFailure: () => undefined },
       );
       expect(report.failures).toEqual([]);
       const names = new Set(report.rows.map(({ name }) => name));

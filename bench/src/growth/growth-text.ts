@@ -1,37 +1,84 @@
-import { describeRun } from '../machine.ts';
+import { topologies } from '../figures.ts';
 import { rounded, tableText } from '../table.ts';
-import { type GrowthReport, type GrowthRow, grows } from './row.ts';
+import { notMeasured } from './cases.ts';
+import { growthExceptions } from './exceptions.ts';
+import type { KeptGrowth } from './kept-growth.ts';
+import { type GrowthOutcome, outcomeOf } from './outcome.ts';
+import type { GrowthReport, GrowthRow } from './row.ts';
 
-/** The rows as a table for people, those that grow marked; then what could not be measured, and what is not. */
-export function growthText({ rows, failures, notMeasured }: GrowthReport): string {
-  const head = ['Operation', 'Of', 'Large ÷ small', '±', 'Goal', 'Small', 'Large', 'Blocks', 'Rows'];
-  const line = (row: GrowthRow) => [
-    ...[row.name, row.part, `${rounded(row.ratio)}${grows(row) ? ' ✗' : ''}`],
+/** The rows as a table for people, each marked with what it says; then what could not be measured, and what is not. */
+export function growthText({ rows, failures, notMeasured: reasons }: GrowthReport): string {
+  return [
+    tableText(head, rows.map(cellsOf)),
+    outcomesText(rows),
+    ...failures.map(({ name, why }) => `FAILED ${name}: ${why}`),
+    ...rows.flatMap(({ name, grown = [] }) => grown.map((most) => `grown in ${name}: ${most}`)),
+    ...exceptionsOf(rows),
+    ...Object.entries(reasons).map(([name, why]) => `not measured: ${name}: ${why}`),
+  ].join('\n');
+}
+
+const head = ['Operation', 'Of', 'Large ÷ small', '±', 'Goal', 'Small', 'Large', 'Blocks', 'Rows'];
+
+const marks: Readonly<Record<GrowthOutcome, string>> = { within: '', over: ' ✗', undecided: ' ?', excepted: ' *' };
+
+function cellsOf(row: GrowthRow): string[] {
+  return [
+    ...[row.name, row.part, `${rounded(row.ratio)}${marks[outcomeOf(row)]}`],
     ...[row.within === undefined ? '' : rounded(row.within), rounded(row.goal)],
     ...[row.small, row.large].map((cost) =>
       row.part === 'Postgres rows' ? String(Math.round(cost)) : `${cost.toFixed(3)} ms`,
     ),
     ...[row.reads?.blocks, row.reads?.rows].map((both) => both?.map((one) => one.toFixed(1)).join(', ') ?? ''),
   ];
-  return [
-    tableText(head, rows.map(line)),
-    ...failures.map((failure) => `FAILED ${failure}`),
-    ...rows.flatMap(({ name, grown = [] }) => grown.map((most) => `grown in ${name}: ${most}`)),
-    ...Object.entries(notMeasured).map(([name, why]) => `not measured: ${name}: ${why}`),
-  ].join('\n');
 }
 
-/** The table that is kept beside the bench, of an account of so many records. */
-export function growthDocument(report: GrowthReport, topology: string, [few, many]: readonly [number, number]): string {
-  const over = report.rows.filter(grows);
-  const count = (records: number) => records.toLocaleString('en-US');
+function outcomesText(rows: readonly GrowthRow[]): string {
+  const outcomes = rows.map(outcomeOf);
+  const count = (outcome: GrowthOutcome) => outcomes.filter((one) => one === outcome).length;
+  return `Of ${rows.length} rows ${count('within')} are within their goal, ${count('over')} over it (✗), ${count('undecided')} undecided (?) and ${count('excepted')} over it for a stated reason (*).`;
+}
+
+function exceptionsOf(rows: readonly GrowthRow[]): string[] {
+  return Object.entries(growthExceptions)
+    .filter(([name]) => rows.some((row) => row.name === name))
+    .map(([name, { reason }]) => `exception: ${name}: ${reason}`);
+}
+
+/** The document beside the bench: the notes as they are, and the rows of all runs by topology. */
+export function growthDocument({ rows, failures }: KeptGrowth, notes: string): string {
+  const runs = [...new Set([...rows, ...failures].map(({ run }) => run))];
+  const numberOf = (run: string) => String(runs.indexOf(run) + 1);
+  const parts = topologies.map((topology) => {
+    const own = rows.filter((row) => row.topology === topology);
+    const failed = failures.filter((failure) => failure.topology === topology);
+    if (own.length + failed.length === 0) return `## ${topology}\n\nNot measured yet.`;
+    return [
+      `## ${topology}\n\n${outcomesText(own)}`,
+      tableText(
+        [...head, 'Run'],
+        own.map((row) => [...cellsOf(row), numberOf(row.run)]),
+      ),
+      ...failed.map(({ name, why, run }) => `- FAILED ${name}: ${why} (run ${numberOf(run)})`),
+      ...own.flatMap(({ name, grown = [] }) => grown.map((most) => `- grown in ${name}: ${most}`)),
+    ].join('\n\n');
+  });
+  const reasons = [
+    ...exceptionsOf(rows),
+    ...Object.entries(notMeasured).map(([name, why]) => `not measured: ${name}: ${why}`),
+  ];
   return `# What grows with the account
 
-Written by \`npm run bench -- --only growth --write\`: what an operation costs in an account of ${count(many)} records of each kind, by what it costs in
-one of ${count(few)}. [README.md](README.md#growth) says how it is measured. A cross marks a row past its goal: ${over.length} of ${report.rows.length}.
+Written by \`npm run bench -- --only growth --write\` from \`growth.json\`, which keeps the rows, and \`growth-notes.md\`, which has the notes: what an operation costs in the
+large account by what it costs in the small one. [README.md](README.md#growth) says how it is measured. A run replaces the rows that it measures, each as it comes, and each
+row names its run.
 
-Measured on ${describeRun()}, ${topology}
+- ✗: certainly over its goal.
+- ?: undecided. \`±\` reaches across the goal after the most rounds that the run allowed; the row has not passed.
+- \\*: over its goal for the reason that stands below, and no further than that explains.
 
-${growthText(report).replace(/\n(?!\|)/g, '\n\n- ')}
+${runs.map((run, index) => `${index + 1}. ${run}`).join('\n')}
+
+${[notes.trim(), ...parts, `## Exceptions, and what has no row\n\n${reasons.map((reason) => `- ${reason}`).join('\n')}`].filter(Boolean).join('\n\n')}
 `;
 }

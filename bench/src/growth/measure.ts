@@ -8,6 +8,7 @@ import { quiet } from '../quiet.ts';
 import { median } from '../rounds.ts';
 import { type Cost, whileThawed } from './background.ts';
 import type { GrowthCase, GrowthRecords, GrowthRequest, MadeRecord } from './cases.ts';
+import { sideOfGoal } from './outcome.ts';
 import { readsDuring, readsOfOne, type StatementReads } from './reads.ts';
 
 /** One of the two accounts that a case is measured on. */
@@ -96,7 +97,10 @@ export async function costsInTurns(
     postgres: ratioOf(rounds.map((round) => round.large.postgresMs / round.small.postgresMs)),
     eligo: ratioOf(rounds.map((round) => round.large.eligoMs / round.small.eligoMs)),
   });
-  const isCertain = () => Object.values(ratios()).every((ratio) => isDecided(ratio, pace.goal));
+  const isCertain = () =>
+    Object.values(ratios()).every(
+      ({ value, within }) => sideOfGoal({ ratio: value, within, goal: pace.goal }) !== 'undecided',
+    );
   const [fewest, most] = pace.rounds;
   while (rounds.length < fewest || (rounds.length < most && !isCertain())) {
     const isOdd = rounds.length % 2 === 1;
@@ -110,11 +114,6 @@ export async function costsInTurns(
     large: { postgresMs: of((round) => round.large.postgresMs), eligoMs: of((round) => round.large.eligoMs) },
     ...ratios(),
   };
-}
-
-/** Whether the true ratio is on the same side of the goal, or known to a third of what the goal is above 1. */
-function isDecided({ value, within }: Ratio, goal: number): boolean {
-  return within <= (goal - 1) / 3 || Math.abs(value - goal) > within;
 }
 
 /** The notch of a box plot: two medians whose notches do not meet differ, with a confidence of 95 %. One round says nothing of its own spread. */

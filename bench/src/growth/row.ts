@@ -10,6 +10,8 @@ export interface GrowthRow {
   readonly goal: number;
   /** Blocks that Postgres reads for one operation, and rows that its statements answer or change; of jobs, rows and entries of indexes that they read. */
   readonly reads?: { readonly blocks: readonly [number, number]; readonly rows: readonly [number, number] };
+  /** How many identifiers the answers of both sides list, where an exception allows a cost for each. */
+  readonly lists?: readonly [number, number];
   /** Of a row past its goal: the statements or tables of which most more is read. */
   readonly grown?: readonly string[];
 }
@@ -17,14 +19,22 @@ export interface GrowthRow {
 /** Large ÷ small, at most. */
 export const growthGoal = 1.15;
 
-/** A row that cannot be measured is one that has to be looked at: it is reported with what went wrong, and the others go on. */
-export interface GrowthReport {
-  readonly rows: readonly GrowthRow[];
-  readonly failures: readonly string[];
-  readonly notMeasured: Readonly<Record<string, string>>;
+/** The records of an account that could not be made, or an operation that could not be measured. The other rows are measured all the same. */
+export interface GrowthFailure {
+  readonly name: string;
+  readonly why: string;
 }
 
-/** Whether a row is past its goal. */
-export function grows({ ratio, goal }: Pick<GrowthRow, 'ratio' | 'goal'>): boolean {
-  return !(ratio <= goal);
+/** A failure to make all records of an account. */
+export const recordsFailure = (account: string, why: string): GrowthFailure => ({
+  name: `${ofRecords}${account}`,
+  why,
+});
+export const isOfRecords = ({ name }: GrowthFailure) => name.startsWith(ofRecords);
+const ofRecords = 'records of the account ';
+
+export interface GrowthReport {
+  readonly rows: readonly GrowthRow[];
+  readonly failures: readonly GrowthFailure[];
+  readonly notMeasured: Readonly<Record<string, string>>;
 }

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { homeAt, removeHome, serviceNames } from '@eligo/stack';
+import { homeAt, removeHome } from '@eligo/stack';
 import { presentCheckout } from '../compare/checkout.ts';
 import { type Installation, startInstallation } from '../compare/installation.ts';
 import { startStub } from '../compare/start-stub.ts';
@@ -12,16 +12,15 @@ import { startProgram, stopAll, type Worker, type WorkerMethods } from '../proce
 import {
   costOfIdleness,
   countReadsFromHere,
-  grownTables,
   readsOfTables,
   stopAutovacuum,
-  type TableRead,
   type TableReads,
   tidy,
   whileThawed,
   workOffWhatIsDue,
 } from './background.ts';
 import { type GrowthRecords, growthCases, notMeasured } from './cases.ts';
+import { idleness, jobNames, jobRows } from './job-rows.ts';
 import {
   costsInTurns,
   type GrowthCosts,
@@ -31,10 +30,11 @@ import {
   sideOf,
   warmUp,
 } from './measure.ts';
+import { outcomeOf } from './outcome.ts';
 import { grownStatements } from './reads.ts';
 import { growthRecords } from './records.ts';
-import { type GrowthReport, type GrowthRow, grows, growthGoal } from './row.ts';
-import { type SpecialSizes, specialCases, specialNames } from './special.ts';
+import { type GrowthFailure, type GrowthReport, type GrowthRow, growthGoal, recordsFailure } from './row.ts';
+import { type SpecialCase, type SpecialSizes, specialCases, specialNames } from './special.ts';
 
 /** What is measured of growth. */
 export interface GrowthOptions {
@@ -47,7 +47,7 @@ export interface GrowthOptions {
   readonly connections: number;
   readonly rounds: readonly [number, number];
   readonly roundMs: number;
-  /** How many statements or tables are told of each row that is past its goal. */
+  /** How many statements or tables are told of each row that is not within its goal. */
   readonly statements: number;
   /** Requests to each side before the first that counts. */
   readonly warmUp: number;
@@ -64,16 +64,26 @@ const warmUpShares: Readonly<Record<string, number>> = {
   'checkout_sessions.refund': 0.01,
 };
 
+/** Is told of each row, and of each that could not be measured, as it comes. */
+export interface GrowthListener {
+  onRow(row: GrowthRow): void;
+  onFailure(failure: GrowthFailure): void;
+}
+
 /** Brings up an installation with few records and one with many, and measures every case on both in turns. */
-export async function runGrowth(options: GrowthOptions, onRow: (row: GrowthRow) => void): Promise<GrowthReport> {
+export async function runGrowth(options: GrowthOptions, listener: GrowthListener): Promise<GrowthReport> {
   const home = options.home ?? newHome();
   const workers: Worker<WorkerMethods>[] = [];
   const running: Installation[] = [];
   const rows: GrowthRow[] = [];
-  const failures: string[] = [];
+  const failures: GrowthFailure[] = [];
   const note = (row: GrowthRow) => {
     rows.push(row);
-    onRow(row);
+    listener.onRow(row);
+  };
+  const fail = (failure: GrowthFailure) => {
+    failures.push(failure);
+    listener.onFailure(failure);
   };
   const wanted = (name: string) => options.filter?.some((text) => name.includes(text)) !== false;
   const bringUp = async (name: 'small' | 'large', records: number) => {
@@ -90,8 +100,8 @@ export async function runGrowth(options: GrowthOptions, onRow: (row: GrowthRow) 
         stub: { ...stub, variables: { ...stub.variables, ELIGO_MAIL_FOLDER: '' } },
       });
     const seeding = await start();
-    const made = await growthRecords(seeding, join(folder, 'growth.json'), records, (short) =>
-      failures.push(`${name}: ${short}`),
+    const made = await growthRecords(seeding, join(folder, 'growth.json'), records, (why) =>
+      fail(recordsFailure(name, why)),
     ).finally(async () => {
       await stopAutovacuum(seeding.postgres).finally(() => seeding.end());
     });
@@ -124,13 +134,14 @@ export async function runGrowth(options: GrowthOptions, onRow: (row: GrowthRow) 
     const small = await bringUp('small', options.records[0]);
     const large = await bringUp('large', options.records[1]);
     const measure = async (
-      name: string,
+      { name, lists }: Pick<SpecialCase, 'name' | 'lists'>,
       ...sides: [Parameters<typeof measureGrowth>[0], Parameters<typeof measureGrowth>[1]]
     ) => {
       try {
-        for (const row of rowsOf(name, await measureGrowth(...sides, pace), options.statements)) note(row);
+        const measured = await measureGrowth(...sides, pace);
+        for (const row of rowsOf({ name, lists }, measured, options.statements)) note(row);
       } catch (error) {
-        failures.push(`${name}: ${(error instanceof Error ? error.message : String(error)).split('\n')[0]}`);
+        fail({ name, why: (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? '' });
       }
     };
     for (const row of jobRows(small.jobs, large.jobs, options.statements)) {
@@ -138,7 +149,11 @@ export async function runGrowth(options: GrowthOptions, onRow: (row: GrowthRow) 
     }
     if (wanted(idleness)) {
       const turnOf = (side: Up) => () => costOfIdleness(side.installation, options.watchedMs);
-      for (const row of costRows(idleness, await costsInTurns(turnOf(small), turnOf(large), pace))) note(row);
+      // A turn of it takes as long as a whole row of another kind.
+      const [fewest, most] = options.rounds;
+      const rounds = [fewest, Math.min(most, 3 * fewest)] as const;
+      const costs = await costsInTurns(turnOf(small), turnOf(large), { ...pace, rounds });
+      for (const row of costRows({ name: idleness }, costs)) note(row);
     }
     const cases = growthCases().filter(({ name }) => wanted(name));
     // What all requests share is compiled for speed before the first is measured, and the newest records of the lists are ordinary ones on both sides.
@@ -151,7 +166,7 @@ export async function runGrowth(options: GrowthOptions, onRow: (row: GrowthRow) 
     for (const one of cases) {
       await tidy([small.installation, large.installation]);
       await measure(
-        one.name,
+        one,
         sideOf(small.installation, small.records, one),
         sideOf(large.installation, large.records, one),
       );
@@ -161,7 +176,7 @@ export async function runGrowth(options: GrowthOptions, onRow: (row: GrowthRow) 
       if (!wanted(one.name)) continue;
       const side = { installation: large.installation, records: large.records };
       const { connections } = one;
-      await measure(one.name, { ...side, ...one.small, connections }, { ...side, ...one.large, connections });
+      await measure(one, { ...side, ...one.small, connections }, { ...side, ...one.large, connections });
     }
     return { rows, failures, notMeasured };
   } finally {
@@ -185,48 +200,24 @@ async function ofSpecialRecords({ installation, records }: Up, options: GrowthOp
   return whileThawed(installation, () => specialCases(installation, records, options.special));
 }
 
-function rowsOf(name: string, measure: GrowthMeasure, statements: number): GrowthRow[] {
+type Named = Pick<GrowthRow, 'name'> & { readonly lists?: GrowthRow['lists'] | undefined };
+
+function rowsOf(named: Named, measure: GrowthMeasure, statements: number): GrowthRow[] {
   const { small, large } = measure.reads;
-  const [postgres, eligo] = costRows(name, measure);
+  const [postgres, eligo] = costRows(named, measure);
   const row = { ...postgres, reads: { blocks: [small.blocks, large.blocks], rows: [small.rows, large.rows] } } as const;
-  return [{ ...row, grown: grows(row) ? grownStatements(small, large, statements) : [] }, eligo];
+  return [{ ...row, grown: outcomeOf(row) === 'within' ? [] : grownStatements(small, large, statements) }, eligo];
 }
 
-function costRows(name: string, { small, large, postgres, eligo }: GrowthCosts): [GrowthRow, GrowthRow] {
+function costRows({ name, lists }: Named, costs: GrowthCosts): [GrowthRow, GrowthRow] {
+  const { small, large, postgres, eligo } = costs;
   const ratioOfCosts = ({ value, within }: GrowthCosts['postgres']) => ({ ratio: value, within, goal: growthGoal });
+  const both = { name, ...(lists === undefined ? {} : { lists }) };
   return [
-    { name, part: 'Postgres', small: small.postgresMs, large: large.postgresMs, ...ratioOfCosts(postgres) },
-    { name, part: 'Eligo', small: small.eligoMs, large: large.eligoMs, ...ratioOfCosts(eligo) },
+    { ...both, part: 'Postgres', small: small.postgresMs, large: large.postgresMs, ...ratioOfCosts(postgres) },
+    { ...both, part: 'Eligo', small: small.eligoMs, large: large.eligoMs, ...ratioOfCosts(eligo) },
   ];
 }
 
-const watchedServices = ['gateway', ...serviceNames];
-const nameOfJobs = (service: string) => `jobs and relay of ${service}`;
-const idleness = 'jobs and relay in a second without requests';
-const jobNames = [...watchedServices.map(nameOfJobs), idleness];
-
 /** How long a start is watched, as times of one turn: each job has run once within moments, and those of some seconds and of a minute several times. */
 const watchedTurns = 6;
-
-function jobRows(small: TableReads, large: TableReads, tables: number): GrowthRow[] {
-  return watchedServices.map((service) => {
-    const ofService = (all: TableReads) => new Map([...all].filter(([table]) => table.startsWith(`${service}.`)));
-    const sides = [ofService(small), ofService(large)] as const;
-    const [few, many] = [sumOf(sides[0]), sumOf(sides[1])];
-    const row = {
-      name: nameOfJobs(service),
-      part: 'Postgres rows',
-      small: few.rows,
-      large: many.rows,
-      ratio: many.rows / few.rows,
-      goal: growthGoal,
-      reads: { blocks: [few.blocks, many.blocks], rows: [few.rows, many.rows] },
-    } as const;
-    return { ...row, grown: grows(row) ? grownTables(...sides, tables) : [] };
-  });
-}
-
-function sumOf(reads: TableReads): TableRead {
-  const sum = (of: (read: TableRead) => number) => [...reads.values()].reduce((total, read) => total + of(read), 0);
-  return { rows: sum(({ rows }) => rows), blocks: sum(({ blocks }) => blocks) };
-}

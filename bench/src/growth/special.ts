@@ -10,6 +10,8 @@ export interface SpecialCase extends Pick<GrowthCase, 'name'> {
   readonly small: Pick<GrowthCase, 'makes' | 'request'>;
   readonly large: Pick<GrowthCase, 'makes' | 'request'>;
   readonly connections?: number;
+  /** How many identifiers the answers of both sides list, where their cost may grow with that. */
+  readonly lists?: readonly [number, number] | undefined;
 }
 
 /** How much the special records have. */
@@ -52,7 +54,7 @@ export async function specialCases(
   const product = copyOf(records.own.product ?? '', heavyCopy);
   await give(installation, 'checkout.sessions', 'id', 'customer_id', customer, sizes.sessionsOfCustomer);
   await give(installation, 'catalog.prices', 'price_id', 'product_id', product, sizes.pricesOfProduct);
-  const few = await refundedSession(installation, records, sizes.lines, 2);
+  const few = await refundedSession(installation, records, sizes.lines, fewRefunds);
   const many = await refundedSession(installation, records, sizes.lines, sizes.refunds);
   return [
     heavy(`${ofCustomer}: checkout_sessions.list customer`, 'checkout_sessions.list', { by: ['customer'] }),
@@ -82,6 +84,7 @@ export async function specialCases(
       large: about(id, many),
       // The refunds of one session wait for each other.
       ...(id === 'checkout_sessions.refund' ? { connections: 1 } : {}),
+      ...(id === 'checkout_sessions.get' ? { lists: [fewRefunds, sizes.refunds] as const } : {}),
     })),
   ];
 }
@@ -89,6 +92,7 @@ export async function specialCases(
 /** The copy whose customer and product have much. It is one of those that are in use. */
 const heavyCopy = 1;
 const lightCopy = 2;
+const fewRefunds = 2;
 
 function heavy(
   name: string,
