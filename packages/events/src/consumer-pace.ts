@@ -1,39 +1,130 @@
-import type { EventConnection } from './connection.ts';
-import { consumersOf } from './streams.ts';
+import type { ConsumerInfo } from 'nats';
+
+/** What the server says of a durable consumer. */
+export type ConsumerState = Pick<ConsumerInfo, 'name' | 'num_pending' | 'num_ack_pending'> & {
+  readonly ack_floor: Pick<ConsumerInfo['ack_floor'], 'consumer_seq'>;
+};
 
 /**
- * Says whether the consumers of a stream keep up with a repair. What a repair publishes stands in the stream before the events that are new: a
- * consumer that had thousands of them to handle first would be late with those. So a slice follows only when no consumer has more than 256
- * events before it, which take a consumer of 100 a second 2.5 s. One that has not moved for five seconds does not run, or fails on everything:
- * its events wait in any case, and it holds nobody up.
+ * Says how many events a repair may publish now. They stand in the stream before the events that are new, so a consumer is late with those by as long as it takes for what
+ * the repair has published. A consumer therefore has no more of it before it than it handles in three seconds, by the rate that was measured of it, also while it is
+ * away: a restart finds what a repair left, and not what it could have published meanwhile. A consumer that handles less than ten events a second while it has some is waited
+ * for five minutes, or ten if it did better before. Then it does not run, or fails on everything, and holds nobody up until it handles ten a second again.
  */
 export class ConsumerPace {
-  readonly #connection: EventConnection;
-  readonly #service: string;
-  readonly #seen = new Map<string, { floor: number; pending: number; movedAt: number }>();
+  readonly #list: () => Promise<readonly ConsumerState[]>;
+  readonly #patienceMs: number;
+  readonly #now: () => number;
+  readonly #tracks = new Map<string, Track>();
 
-  constructor(connection: EventConnection, service: string) {
-    this.#connection = connection;
-    this.#service = service;
+  constructor(
+    list: () => Promise<readonly ConsumerState[]>,
+    {
+      patienceMs = PATIENCE_MS,
+      now = () => performance.now(),
+    }: { patienceMs?: number | undefined; now?: () => number } = {},
+  ) {
+    this.#list = list;
+    this.#patienceMs = patienceMs;
+    this.#now = now;
   }
 
-  async isClear(): Promise<boolean> {
-    const now = performance.now();
-    const consumers = await consumersOf(this.#connection, this.#service);
+  /** How many events more leave no consumer too far behind, at most so many; 0 when the repair has to wait. */
+  async room(most: number): Promise<number> {
+    const consumers = await this.#list();
+    const nowMs = this.#now();
     const names = new Set(consumers.map(({ name }) => name));
-    for (const name of this.#seen.keys()) if (!names.has(name)) this.#seen.delete(name);
-    let isClear = true;
-    for (const { name, ack_floor, num_pending, num_ack_pending } of consumers) {
-      const pending = num_pending + num_ack_pending;
-      const before = this.#seen.get(name);
-      const hasMoved = before === undefined || ack_floor.stream_seq > before.floor || num_pending < before.pending;
-      const movedAt = hasMoved ? now : before.movedAt;
-      this.#seen.set(name, { floor: ack_floor.stream_seq, pending: num_pending, movedAt });
-      if (pending > MOST_PENDING && now - movedAt < STALLED_MS) isClear = false;
+    for (const name of this.#tracks.keys()) if (!names.has(name)) this.#tracks.delete(name);
+    let room = most;
+    for (const consumer of consumers) {
+      const track = this.#look(consumer, nowMs);
+      if (!track.isGivenUp) room = Math.min(room, mostBefore(track.perSecond) - track.waiting);
     }
-    return isClear;
+    return room < Math.min(LEAST_SLICE, most) ? 0 : Math.floor(room);
+  }
+
+  #look({ name, ack_floor, num_pending, num_ack_pending }: ConsumerState, nowMs: number): Track {
+    const waiting = num_pending + num_ack_pending;
+    const before = this.#tracks.get(name);
+    // One that was made anew counts from the beginning.
+    if (before === undefined || ack_floor.consumer_seq < before.floor) {
+      const track = newTrack(ack_floor.consumer_seq, waiting, nowMs);
+      this.#tracks.set(name, track);
+      return track;
+    }
+    // The floor stays at the oldest event in work, and what waits grows by what is published: the larger difference is nearer to what was handled.
+    const handled = Math.max(ack_floor.consumer_seq - before.floor, before.waiting - waiting, 0);
+    const ms = nowMs - before.lookedAtMs;
+    const isBusy = before.waiting > 0 && waiting > 0;
+    Object.assign(before, { floor: ack_floor.consumer_seq, waiting, lookedAtMs: nowMs });
+    measure(before, { handled, ms, isBusy });
+    if (isBusy) judge(before, { handled, ms }, this.#patienceMs);
+    return before;
   }
 }
 
-const MOST_PENDING = 256;
-const STALLED_MS = 5_000;
+interface Track {
+  floor: number;
+  waiting: number;
+  lookedAtMs: number;
+  perSecond: number;
+  /** Since the rate was last measured. */
+  window: Seen & { isBusy: boolean };
+  /** While it had events to handle, since it was last judged. */
+  judged: Seen;
+  isGivenUp: boolean;
+}
+
+interface Seen {
+  handled: number;
+  ms: number;
+}
+
+function newTrack(floor: number, waiting: number, nowMs: number): Track {
+  return {
+    ...{ floor, waiting, lookedAtMs: nowMs, perSecond: UNKNOWN_PER_SECOND, isGivenUp: false },
+    ...{ window: { handled: 0, ms: 0, isBusy: true }, judged: { handled: 0, ms: 0 } },
+  };
+}
+
+function mostBefore(perSecond: number): number {
+  return Math.min(Math.max(perSecond * SECONDS_BEFORE, FEWEST_BEFORE), MOST_BEFORE);
+}
+
+// A consumer that had nothing to do for a part of the time can do more than it did.
+function measure(track: Track, seen: Seen & { readonly isBusy: boolean }): void {
+  const { window } = track;
+  window.handled += seen.handled;
+  window.ms += seen.ms;
+  window.isBusy &&= seen.isBusy;
+  if (window.ms < WINDOW_MS) return;
+  const perSecond = (window.handled * 1_000) / window.ms;
+  track.perSecond = window.isBusy ? (track.perSecond + perSecond) / 2 : Math.max(track.perSecond, perSecond);
+  track.window = { handled: 0, ms: 0, isBusy: true };
+}
+
+function judge(track: Track, seen: Seen, patienceMs: number): void {
+  const { judged } = track;
+  judged.handled += seen.handled;
+  judged.ms += seen.ms;
+  if (judged.ms < (track.isGivenUp ? Math.min(RETURN_MS, patienceMs) : patienceMs)) return;
+  track.isGivenUp = judged.handled * 1_000 < LEAST_PER_SECOND * judged.ms;
+  track.judged = { handled: 0, ms: 0 };
+}
+
+/** Two seconds less than new events may wait: for the relay, and for a rate that has fallen since it was measured. */
+const SECONDS_BEFORE = 3;
+/** What a consumer of ten a second handles in that time, and what the server gives a consumer at once. */
+const FEWEST_BEFORE = 30;
+const MOST_BEFORE = 512;
+/** A slice costs a few statements, whatever its size. */
+const LEAST_SLICE = 8;
+/** Long enough for some events of a consumer of 40 a second, and short beside the three seconds. */
+const WINDOW_MS = 500;
+/** The slowest that is expected. One for whom a repair has nothing keeps it. */
+const UNKNOWN_PER_SECOND = 40;
+const LEAST_PER_SECOND = 10;
+/** A crashed container is started again after five minutes at the latest. */
+const PATIENCE_MS = 300_000;
+/** One that is started again and again handles some events each time. */
+const RETURN_MS = 60_000;

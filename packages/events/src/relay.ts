@@ -19,6 +19,8 @@ export interface RelayOptions {
   readonly stream?: StreamOptions;
   /** In place of the one that watches this service's stream; tests show with a blind one what it is for. */
   readonly detector?: RegressionDetector;
+  /** For how long a repair waits for a consumer that does not move; tests wait less. */
+  readonly repairPatienceMs?: number;
 }
 
 /** A running relay. */
@@ -43,7 +45,8 @@ export function startRelay(options: RelayOptions): Relay {
   let leadership: Leadership | undefined;
   const leads: Leads = { now: async () => leadership?.now(), lately: async () => leadership?.lately() };
   const detector = options.detector ?? regressionDetector(database, connection, service, logger, options.stream, leads);
-  const repairer = new Repairer({ database, connection, service, logger, detector, leads });
+  const patienceMs = options.repairPatienceMs;
+  const repairer = new Repairer({ database, connection, service, logger, detector, leads, patienceMs });
   const waker = new Waker();
   const counts = { published: 0, batches: 0 };
   let refusal: string | undefined;

@@ -6,7 +6,8 @@ import { type EventLogger, errorLabel } from './logger.ts';
 import { streamOf } from './names.ts';
 import { publishBatch } from './publish-batch.ts';
 import type { RegressionDetector } from './regression.ts';
-import { advanceRepair, finishRepair, type OpenRepair, openRepair, readSlice } from './repairs.ts';
+import { advanceRepair, finishRepair, type OpenRepair, openRepair, readSlice, SLICE_ROWS } from './repairs.ts';
+import { consumersOf } from './streams.ts';
 
 /** What a repairer needs. */
 export interface RepairerOptions {
@@ -16,6 +17,8 @@ export interface RepairerOptions {
   readonly logger: EventLogger;
   readonly detector: RegressionDetector;
   readonly leads: Leads;
+  /** For how long a consumer that does not move is waited for; five minutes unless a test is shorter. */
+  readonly patienceMs?: number | undefined;
 }
 
 /**
@@ -30,7 +33,8 @@ export class Repairer {
 
   constructor(options: RepairerOptions) {
     this.#options = options;
-    this.#pace = new ConsumerPace(options.connection, options.service);
+    const { connection, service, patienceMs } = options;
+    this.#pace = new ConsumerPace(() => consumersOf(connection, service), { patienceMs });
   }
 
   /** Looks for a repair in progress: when this process begins to lead, and when one was begun. */
@@ -56,9 +60,10 @@ export class Repairer {
   }
 
   async #publishSlice(repair: OpenRepair): Promise<number | undefined> {
-    if (!(await this.#pace.isClear())) return this.#pause(PACE_MS);
+    const room = await this.#pace.room(SLICE_ROWS);
+    if (room === 0) return this.#pause(PACE_MS);
     const { database, connection, service, logger, detector, leads } = this.#options;
-    const slice = await readSlice(database, repair);
+    const slice = await readSlice(database, repair, room);
     if (slice.lastEventId === undefined) {
       await finishRepair(database, repair);
       logger.info({ service }, 'Stream repair finished');

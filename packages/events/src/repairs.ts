@@ -80,12 +80,16 @@ export async function openRepair(database: Database, stream: string): Promise<Op
 /** How many rows of the outbox a repair reads at once, unless their bytes fill a batch: new events wait for one such slice at most, some 30 ms. */
 export const SLICE_ROWS = 200;
 
-/** The next rows of a repair, oldest first, and the id with which they end; what the queue holds, or retention has blanked, is left out. */
+/**
+ * The next rows of a repair, at most so many, oldest first, and the id with which they end; what the queue holds, or retention has blanked, is left
+ * out. The statement reads a whole slice whatever is asked for: a limit that is a parameter would be planned as a tenth of the outbox.
+ */
 export async function readSlice(
   database: Database,
   { afterEventId, lastEventId }: OpenRepair,
+  most = SLICE_ROWS,
 ): Promise<{ rows: OutboxRow[]; lastEventId: string | undefined }> {
-  const found = await database.rows(slice, null, [afterEventId, lastEventId]);
+  const found = (await database.rows(slice, null, [afterEventId, lastEventId])).slice(0, most);
   const rows = found.filter((row): row is OutboxRow & { queued: boolean } => row.payload !== null && !row.queued);
   return { rows, lastEventId: found.at(-1)?.event_id };
 }
