@@ -2,11 +2,11 @@
 export function requestText(method: string, path: string, apiKey: string, content?: Content): string {
   const head = [`${method} ${path} HTTP/1.1`, 'Host: 127.0.0.1', `Authorization: Bearer ${apiKey}`];
   if (content === undefined) return `${head.join('\r\n')}\r\n\r\n`;
-  const isForm = 'form' in content;
-  const body = isForm ? content.form : JSON.stringify(content.body);
-  const type = isForm ? 'application/x-www-form-urlencoded' : 'application/json';
+  const isText = 'text' in content;
+  const body = isText ? content.text : JSON.stringify(content.body);
+  const type = isText ? content.type : 'application/json';
   head.push(`Content-Type: ${type}`, `Content-Length: ${Buffer.byteLength(body)}`);
-  if (!isForm && content.idempotencyKey !== undefined) head.push(`Idempotency-Key: ${content.idempotencyKey}`);
+  if (!isText && content.idempotencyKey !== undefined) head.push(`Idempotency-Key: ${content.idempotencyKey}`);
   return `${head.join('\r\n')}\r\n\r\n${body}`;
 }
 
@@ -20,5 +20,7 @@ export function pageRequestText(method: string, path: string, address: string, s
   return `${head.join('\r\n')}\r\n\r\n${body}`;
 }
 
-/** What a request carries: JSON, or an encoded form. */
-type Content = { readonly body: unknown; readonly idempotencyKey?: string } | { readonly form: string };
+/** What a request carries: JSON, or a text of another type, such as a form. */
+type Content =
+  | { readonly body: unknown; readonly idempotencyKey?: string }
+  | { readonly text: string; readonly type: string };

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { allRoutes, fieldNamesOf, type Route } from '@eligo/contract';
-import { type ExampleReferences, exampleBody, type SeededRecords } from '@eligo/gateway/probes';
+import { allRoutes, fieldNamesOf, type JsonObject, type Route } from '@eligo/contract';
+import { type ExampleReferences, exampleBody, exampleContent, type SeededRecords } from '@eligo/gateway/probes';
 import type { IdKind } from '@eligo/values';
 import { requestText } from '../requests.ts';
+import { bodies, idIn, type MadeRecord, madeBy } from './made-records.ts';
 import { copyOf } from './multiply.ts';
 
 /** One thing that is done over and over on either account: an operation, or a list by one of its filters. */
@@ -26,12 +27,6 @@ export type GrowthRequest = (about: {
   readonly fields?: Partial<ExampleReferences> | undefined;
 }) => string;
 
-/** A record that a step of a case has made. */
-export interface MadeRecord {
-  readonly envelope: string;
-  readonly record: Readonly<Record<string, unknown>>;
-}
-
 /** What requests refer to: the records of which an account's others are copies. */
 export interface GrowthRecords extends SeededRecords {
   readonly apiKey: string;
@@ -42,52 +37,30 @@ export interface GrowthRecords extends SeededRecords {
 
 /** Why a route has no row. Whatever is neither here nor measured is an error. */
 export const notMeasured: Readonly<Record<string, string>> = {
-  'payment_methods.detach': 'ends a card, which only the processor can make anew',
-  'payment_methods.attach': 'needs a card without a customer, which only the processor can make',
-  'checkout_sessions.capture': 'needs a session whose cards are held; the growth test of checkout reads its statements',
-  'checkout_sessions.preview_capture': 'needs a session whose cards are held; the same test',
-  'payment_intents.capture': 'needs a card that is held; the same test',
-  'test_helpers.approve_letter': 'speaks to the sandbox',
-  'test_helpers.deny_letter': 'speaks to the sandbox',
-  'test_helpers.create_dispute': 'speaks to the sandbox',
-  'test_helpers.create_payout': 'speaks to the sandbox',
-  'disputes.update': 'speaks to the sandbox',
-  'disputes.close': 'speaks to the sandbox',
-  'test_helpers.fail_refund': 'speaks to the sandbox',
-  'test_helpers.succeed_refund': 'speaks to the sandbox',
+  'test_helpers.approve_letter':
+    'decides a letter, which is told of after the answer that makes its session; the growth test of checkout runs its statements',
+  'test_helpers.deny_letter': 'the same',
+  'test_helpers.fail_refund':
+    'is a call to the sandbox, which the stub processor replaces; the growth test of refunds runs its statements',
+  'test_helpers.succeed_refund': 'the same',
   'invoices.get_document': 'has a limit of requests a minute',
-  'files.create': 'an account has a bounded number of files',
-  'webhooks.create': 'an account has a bounded number of endpoints',
-  'webhooks.update': 'an account has a bounded number of endpoints',
-  'webhooks.delete': 'an account has a bounded number of endpoints',
-  'webhooks.roll': 'an endpoint has a bounded number of secrets',
-  'webhooks.test': 'costs a delivery',
-  'events.retry': 'costs a delivery',
+  'webhooks.create':
+    'an account has at most 1,000 endpoints, fewer than a row makes; the growth test of webhooks runs its statements',
+  'webhooks.test':
+    'leaves deliveries that are tried again beside the rows that come after it; the growth test of webhooks runs its statements',
   'checkout_sessions.list_line_items starting_after': 'a session has a bounded number of lines',
   'webhooks.list starting_after': 'an account has a bounded number of endpoints',
   'webhooks.list_deliveries starting_after': 'deliveries have no records of their own that a template names',
 };
 
-/** Routes that end what they name, by the routes that make it. */
-const madeBy: Readonly<Record<string, readonly string[]>> = {
-  'coupons.delete': ['coupons.create'],
-  'customers.delete': ['customers.create'],
-  'checkout_sessions.confirm': ['checkout_sessions.create'],
-  'checkout_sessions.cancel': ['checkout_sessions.create'],
-  'checkout_sessions.expire': ['checkout_sessions.create'],
-  'test_helpers.complete_checkout_session': ['checkout_sessions.create'],
-  'test_helpers.expire_checkout_session': ['checkout_sessions.create'],
-  'subscriptions.cancel': ['subscriptions.create'],
-  'subscriptions.pause': ['subscriptions.create', 'invoices.pay'],
-  'subscriptions.resume': ['subscriptions.create', 'invoices.pay', 'subscriptions.pause'],
-  'invoices.pay': ['subscriptions.create'],
-  'invoices.void': ['subscriptions.create'],
-  'test_clocks.advance': ['test_clocks.create'],
-  'test_clocks.delete': ['test_clocks.create'],
-};
-
 /** Where an account may have fewer at once than the bench has connections. */
-const connectionsOf: Readonly<Record<string, number>> = { 'files.get_content': 2 };
+const connectionsOf: Readonly<Record<string, number>> = {
+  'files.get_content': 2,
+  'files.create': 2,
+  // The account has one endpoint.
+  'webhooks.update': 1,
+  'webhooks.roll': 1,
+};
 
 /** Parameters of a page. `limit` and `offset` cost what they ask for; `ending_before` is `starting_after` from the other end. */
 const pagination = new Set(['limit', 'offset', 'ending_before']);
@@ -208,7 +181,7 @@ function filtersOf(route: Route): string[] {
 }
 
 function caseOf(route: Route): GrowthCase {
-  const makes = (madeBy[route.id] ?? []).map((maker) => requestOf(routeOf(maker)));
+  const makes = (madeBy[route.id] ?? []).map(({ route: maker, body }) => requestOf(routeOf(maker), undefined, body));
   return { name: route.id, connections: connectionsOf[route.id], makes, request: requestOf(route) };
 }
 
@@ -238,28 +211,37 @@ export function routeOf(id: string): Route {
 }
 
 /** The request of a route about a copy of the template, with the bodies that the contract's probes send. */
-export function requestOf(route: Route, query: (own: Own) => string = () => ''): GrowthRequest {
+export function requestOf(
+  route: Route,
+  query: (own: Own) => string = () => '',
+  bodyOf = bodies[route.id],
+): GrowthRequest {
   return ({ records, copy, id, fields, made }) => {
     const own: Own = (kind) => copyOf(records.own[kind] ?? missing(`${route.id}: a ${kind}`), copy);
     const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => {
       if (id !== undefined) return id;
       if (aboutPaid.has(route.id)) return copyOf(records.paidSession, copy);
       const kind = route.params[name] ?? missing(`${route.id}: the kind of ${name}`);
-      if (made !== undefined) return idIn(made, kind);
+      if (made !== undefined) return idIn(made, kind) ?? missing(`an answer with a ${made.envelope}: a ${kind}`);
       // Endpoints are not copied.
       return kind === 'webhook_endpoint' ? (records.own[kind] ?? '') : own(kind);
     });
-    const references = Object.entries(records.references).map(([kind, one]) => [kind, copyOf(one, copy)]);
-    const body = exampleBody(route, { ...Object.fromEntries(references), ...fields } as ExampleReferences);
-    const content = body === undefined ? undefined : { body, idempotencyKey: randomUUID() };
+    const copied = Object.entries(records.references).map(([kind, one]) => [kind, copyOf(one, copy)]);
+    const references = { ...Object.fromEntries(copied), ...fields } as ExampleReferences;
+    const content = contentOf(route, references, bodyOf?.(references, made));
     return requestText(route.method, `${path}${query(own)}`, records.apiKey, content ?? emptyOf(route));
   };
 }
 
-// Its own identifier, or that of a record that it names: the invoice of a subscription, or the subscription of an invoice.
-function idIn({ envelope, record }: MadeRecord, kind: string): string {
-  const id = record[kind === envelope ? `${kind}_id` : kind] ?? record[`latest_${kind}`];
-  return typeof id === 'string' ? id : missing(`an answer with a ${envelope}: a ${kind}`);
+function contentOf(route: Route, references: ExampleReferences, given: JsonObject | undefined) {
+  if (route.body?.file !== undefined) {
+    const { body, headers } = exampleContent(route, references);
+    return { text: Buffer.from(body ?? '').toString('latin1'), type: headers['content-type'] ?? '' };
+  }
+  const envelope = route.body?.envelope ?? null;
+  const enveloped = given === undefined || envelope === null ? given : { [envelope]: given };
+  const body = enveloped ?? exampleBody(route, references);
+  return body === undefined ? undefined : { body, idempotencyKey: randomUUID() };
 }
 
 type Own = (kind: IdKind) => string;

@@ -7,7 +7,8 @@ import type { Worker } from '../processes/worker.ts';
 import { quiet } from '../quiet.ts';
 import { median } from '../rounds.ts';
 import { type Cost, whileThawed } from './background.ts';
-import type { GrowthCase, GrowthRecords, GrowthRequest, MadeRecord } from './cases.ts';
+import type { GrowthCase, GrowthRecords, GrowthRequest } from './cases.ts';
+import type { MadeRecord } from './made-records.ts';
 import { sideOfGoal } from './outcome.ts';
 import { readsDuring, readsOfOne, type StatementReads } from './reads.ts';
 

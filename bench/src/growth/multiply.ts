@@ -13,6 +13,8 @@ const notMultiplied = new Set([
   'operator_actions',
   'file_usage',
   'health_card_statements',
+  'shop_names',
+  'time_zones',
   'account_features',
   'ledger_feeds',
   'event_lists',

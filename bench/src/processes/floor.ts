@@ -137,8 +137,8 @@ async function commit(pool: pg.Pool, statements: readonly FloorStatement[]): Pro
 }
 
 async function call(processor: Connection, path: string, fields: Record<string, string>): Promise<string> {
-  const form = new URLSearchParams(fields).toString();
-  const answer = await processor.send(requestText('POST', path, 'sk_test_bench', { form }));
+  const content = { text: new URLSearchParams(fields).toString(), type: 'application/x-www-form-urlencoded' };
+  const answer = await processor.send(requestText('POST', path, 'sk_test_bench', content));
   if (answer.status !== 200) throw new Error(`${path}: ${answer.status}`);
   return (JSON.parse(answer.body()) as { id: string }).id;
 }

@@ -68,7 +68,8 @@ function answerTo(
   if (kind === 'setup_intents' && isPost) return setup(id, action, fields);
   if (kind === 'refunds') return isPost ? refund(fields) : refunds.get(id ?? '');
   if (kind === 'balance_transactions' && id === undefined) return { object: 'list', data: [], has_more: false };
-  if (kind === 'disputes') return isPost ? openDispute(text) : disputes.get(id ?? '');
+  if (kind === 'disputes' && id === undefined) return isPost ? openDispute(text) : undefined;
+  if (kind === 'disputes') return isPost ? answerDispute(id ?? '', action, fields) : disputes.get(id ?? '');
   if (kind === 'payouts') return isPost ? payOut() : payouts.get(id ?? '');
   return undefined;
 }
@@ -174,7 +175,7 @@ function refund(fields: URLSearchParams): Answer {
 
 /** The intents of the latest charges, which alone are disputed here. */
 const intentOfCharge = new Map<string, string>();
-const mostCharges = 1_000;
+const mostCharges = 10_000;
 
 function noteCharge(charge: string, intent: string): void {
   intentOfCharge.set(charge, intent);
@@ -204,6 +205,19 @@ function openDispute(text: string): Answer | undefined {
   };
   disputes.set(id, opened);
   return opened;
+}
+
+function answerDispute(id: string, action: string | undefined, fields: URLSearchParams): Answer | undefined {
+  const known = disputes.get(id);
+  if (known === undefined) return undefined;
+  const given = [...fields].flatMap(([name, value]) => {
+    const key = /^evidence\[(.+)\]$/.exec(name)?.[1];
+    return key === undefined ? [] : [[key, value]];
+  });
+  const answered =
+    action === 'close' ? { ...known, status: 'lost' } : { ...known, evidence: Object.fromEntries(given) };
+  disputes.set(id, answered);
+  return answered;
 }
 
 const payouts = new Map<string, Answer>();

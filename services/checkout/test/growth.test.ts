@@ -25,7 +25,7 @@ beforeAll(async () => {
   read = await readInSmallAndLarge({ service: checkoutService, seed: seedCheckout, run });
 }, 600_000);
 
-test('every statement of the store is run on the large account', () => {
+test('every statement of the store is run on the large account [D14.396]', () => {
   expect(statementsNotRun(read.large)).toEqual([]);
 });
 
