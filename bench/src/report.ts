@@ -1,3 +1,4 @@
+import type { ProcessorTime } from './costs/processor-time.ts';
 import { ownTime, serverGroups } from './costs/stack-groups.ts';
 import { isReached, type Row } from './figures.ts';
 import type { Result } from './results.ts';
@@ -36,7 +37,7 @@ export function costsTable(rows: readonly Row[]): string {
       'Writing txs',
       'WAL kB',
     ],
-    ...['CPU ms', 'Eligo', 'Postgres', 'NATS', 'Processor'],
+    ...['CPU ms', 'Eligo', 'Postgres', 'NATS', 'Processor', 'CPU ms of each of Eligo’s processes'],
   ];
   const lines = rows.flatMap(({ operation, topology, costs }) => {
     if (costs === undefined) return [];
@@ -50,10 +51,16 @@ export function costsTable(rows: readonly Row[]): string {
         ...serverGroups.map((name) => processorMs[name] ?? 0),
       ],
     ];
-    const counts = [own.statements, own.transactions, own.roundTrips].map(String);
-    return [[operation, topology, ...counts, ...figures.map(rounded)]];
+    const counts = own === undefined ? ['', '', ''] : [own.statements, own.transactions, own.roundTrips].map(String);
+    return [[operation, topology, ...counts, ...figures.map(rounded), processesOf(processorMs)]];
   });
   return lines.length === 0 ? '' : tableText(head, lines);
+}
+
+// The one that takes most first; all-in-one has one alone.
+function processesOf(processorMs: ProcessorTime): string {
+  const own = ownTime(processorMs).toSorted(([, one], [, other]) => other - one);
+  return own.map(([name, ms]) => `${name} ${rounded(ms)}`).join(', ');
 }
 
 /** The text of RESULTS.md. */

@@ -3,7 +3,8 @@ import { homeAt, readStackFile, removeHome } from '@eligo/stack';
 import pg from 'pg';
 import type { Bench } from './bench.ts';
 import { startStub } from './compare/start-stub.ts';
-import { writeOperations } from './costs/write-operations.ts';
+import type { WriteCosts } from './costs/write-costs.ts';
+import { recordedOperations } from './costs/write-operations.ts';
 import { type Operation, type Row, rowOf, type Topology, topologiesOf } from './figures.ts';
 import { newHome } from './homes.ts';
 import { againstFloor } from './operations/against-floor.ts';
@@ -70,7 +71,7 @@ const measures = {
   'processor-events': processorEvents,
   'processor-events-p99': processorEventsP99,
   latency,
-} satisfies Partial<Record<Operation, (bench: Bench) => Promise<Compared>>>;
+} satisfies Partial<Record<Operation, (bench: Bench) => Promise<Measured>>>;
 
 /** Brings everything up, measures what the options name, and takes everything down. Tells `onRow` of each row as it comes. */
 export async function runBench(options: Options, onRow: (row: Row) => void): Promise<Row[]> {
@@ -138,9 +139,8 @@ type StackPlace = Parameters<typeof recordOperations>[0];
 
 // The first start makes the database, so that no measured one does.
 async function prepare(options: Options, place: StackPlace, seed: Seed): Promise<Recordings | undefined> {
-  if (writeOperations.some((operation) => options.only.includes(operation))) {
-    return recordOperations(place, (stack) => seed.shop(stack));
-  }
+  const recorded = recordedOperations.filter((operation) => options.only.includes(operation));
+  if (recorded.length > 0) return recordOperations(place, (stack) => seed.shop(stack), recorded);
   if (options.only.every(isIdle)) return undefined;
   if (readStackFile(homeAt(place.home)) === undefined) {
     await (await startStackProcess({ ...place, topology: 'all-in-one' })).stop();
@@ -211,12 +211,17 @@ async function noteIdle(
 async function measure(operation: UsedOperation, bench: Bench, note: (row: Row) => void): Promise<void> {
   const measured = await measureOnce(operation, bench);
   if (measured === undefined) return;
-  const row = rowOf(operation, bench.stack.topology, measured);
-  const write = writeOperations.find((name) => name === operation);
-  note(write === undefined || !existsSync('/proc/self/stat') ? row : { ...row, costs: await writeCosts(bench, write) });
+  const { costs, ...compared } = measured;
+  const row = rowOf(operation, bench.stack.topology, compared);
+  const write = recordedOperations.find((name) => name === operation);
+  const isCosted = write !== undefined && existsSync('/proc/self/stat');
+  const found = isCosted ? await writeCosts(bench, write) : costs;
+  note(found === undefined ? row : { ...row, costs: found });
 }
 
-async function measureOnce(operation: UsedOperation, bench: Bench): Promise<Compared | undefined> {
+type Measured = Compared & { readonly costs?: WriteCosts };
+
+async function measureOnce(operation: UsedOperation, bench: Bench): Promise<Measured | undefined> {
   if (operation === 'start') return startTime(bench.stack);
   // The events of one row must not be dealt with in the next.
   await quiet(bench.postgres);

@@ -8,7 +8,7 @@ import { parseAnswer } from '../src/processes/connection.ts';
 import { freshValues, identifiersIn } from '../src/recording/fresh-values.ts';
 import type { SentStatement } from '../src/recording/record-statements.ts';
 import { durableTransactions } from '../src/recording/transactions.ts';
-import { resultsText, tableOf } from '../src/report.ts';
+import { costsTable, resultsText, tableOf } from '../src/report.ts';
 import { withResult } from '../src/results.ts';
 import { compare, median } from '../src/rounds.ts';
 
@@ -223,6 +223,37 @@ describe('rows', () => {
     );
     expect(tableOf([row('confirm', 0.2)])).toContain('0.20 ✗');
     expect(() => rowOf('confirm', 'elsewhere' as never, { ratio: 1, ours: 1, theirs: 1 })).toThrow('no figure');
+  });
+});
+
+describe('the costs of writes', () => {
+  it('are printed with the processor time of each process, also of a write that no request begins', () => {
+    const costs = {
+      ...{
+        perSecond: 1,
+        sustainedPerSecond: 1,
+        walBytes: 2_500,
+        transactions: 5,
+        statements: { sent: 40, nested: 70 },
+      },
+      processorMs: { gateway: 0.5, checkout: 3.25, app: 0, postgres: 8, nats: 0.4, processor: 1 },
+    };
+    const row = rowOf('capture', 'split', { ratio: 1, ours: 1, theirs: 1 });
+    const own = { statements: 11, transactions: 2, roundTrips: 6 };
+    const renewal = { ...rowOf('renewal-floor', 'split', { ratio: 1, ours: 1, theirs: 1 }) };
+    const [head = '', , captured = '', renewed = ''] = costsTable([
+      { ...row, costs: { ...costs, own } },
+      { ...renewal, costs: { ...costs, own: undefined } },
+    ]).split('\n');
+    const cells = (line: string) =>
+      line
+        .split('|')
+        .map((cell) => cell.trim())
+        .slice(1, -1);
+    expect(cells(captured).slice(0, 5)).toEqual(['capture', 'split', '11', '2', '6']);
+    expect(cells(renewed).slice(0, 5)).toEqual(['renewal-floor', 'split', '', '', '']);
+    expect(cells(captured).at(-1)).toBe('checkout 3.25, gateway 0.50, app 0.00');
+    expect(cells(captured)).toHaveLength(cells(head).length);
   });
 });
 

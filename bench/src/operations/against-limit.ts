@@ -1,13 +1,13 @@
 import { type Bench, poolSize } from '../bench.ts';
+import type { WriteOperation } from '../costs/write-operations.ts';
 import type { Runs } from '../processes/replay.ts';
 import { quiet, wakeRelays } from '../quiet.ts';
-import type { Recordings } from '../recording/record-operations.ts';
 import { partsFor, sessionParts } from '../recording/session-parts.ts';
 import { type Compared, compare, type Round } from '../rounds.ts';
 
 /** A write, how its rounds are prepared, and how it is seen that a replay did the same. */
 export interface Write {
-  readonly operation: keyof Recordings;
+  readonly operation: WriteOperation;
   /** What a round works on: for each connection the sessions that it needs, or nothing where it makes its own. */
   prepare(perConnection: number): Promise<string[][]>;
   ours(sessions: readonly (readonly string[])[]): Promise<Round>;

@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Bench, sharedSide } from '../bench.ts';
+import type { WriteCosts } from '../costs/write-costs.ts';
 import { quiet } from '../quiet.ts';
 import { requestText } from '../requests.ts';
 import { type Compared, compare, type Round, type Side } from '../rounds.ts';
@@ -10,23 +12,31 @@ import { memoryOf } from './idle.ts';
 import { firstPage } from './list-prices.ts';
 import { floorIsFaster, openFloor } from './open-floor.ts';
 import { renewedMeanwhile } from './renewed-meanwhile.ts';
+import { costsOfRunning } from './write-costs.ts';
 
 /** A hundred thousand subscriptions are due: how fast they are renewed and paid, against the least that a renewal must make durable. */
-export const renewalAgainstFloor = (form: 'bare' | 'calls') => async (bench: Bench) => {
-  const { sizes, postgres } = bench;
-  const floor = await openFloor(bench, form);
-  const perConnection = Math.ceil((sizes.perRound * floorIsFaster) / sizes.connections);
-  await makeDue(postgres, await bench.renewals(), largest(bench));
-  await whenRenewed(postgres, sizes.connections);
-  const compared = await compare(
-    renewing(bench),
-    // What is in flight at the processor waits for less than its deadline.
-    { round: () => bench.frozen(() => floor.ask('run', { operation: 'renewal', perConnection })) },
-    { rounds: sizes.rounds, warmUp: sizes.warmUp.writes },
-  );
-  await nothingDue(bench);
-  return compared;
-};
+export const renewalAgainstFloor =
+  (form: 'bare' | 'calls') =>
+  async (bench: Bench): Promise<WithCosts> => {
+    const { sizes, postgres } = bench;
+    const floor = await openFloor(bench, form);
+    const perConnection = Math.ceil((sizes.perRound * floorIsFaster) / sizes.connections);
+    await makeDue(postgres, await bench.renewals(), largest(bench));
+    await whenRenewed(postgres, sizes.connections);
+    const compared = await compare(
+      renewing(bench),
+      // What is in flight at the processor waits for less than its deadline.
+      { round: () => bench.frozen(() => floor.ask('run', { operation: 'renewal', perConnection })) },
+      { rounds: sizes.rounds, warmUp: sizes.warmUp.writes },
+    );
+    // Both forms renew alike, while subscriptions are due.
+    const isCosted = form === 'bare' && existsSync('/proc/self/stat');
+    const costs = isCosted ? { costs: await costsOfRunning(bench, () => renewing(bench).round()) } : {};
+    await nothingDue(bench);
+    return { ...compared, ...costs };
+  };
+
+type WithCosts = Compared & { readonly costs?: WriteCosts };
 
 /** As fast when all are due as when a hundredth is. */
 export async function renewalFlat(bench: Bench): Promise<Compared> {

@@ -124,17 +124,22 @@ export async function loadPages(
 export async function payOnPages(
   place: Place,
   pages: readonly (readonly string[])[],
-  slots: readonly ('health' | 'other')[],
+  slots: readonly CardSlot[],
 ): Promise<LoadResult> {
   const texts = pages.map((paths, connection) =>
     paths.map((path, run) => {
-      // The stub processor tells the kind of a card by its identifier.
-      const cards = slots.map((slot) => ({ payment_method: `pm_page${slot}${newId('request').slice(-26)}`, slot }));
-      return pageRequestText('POST', `${path}/pay`, addressOf(connection, run), { cards });
+      return pageRequestText('POST', `${path}/pay`, addressOf(connection, run), { cards: slots.map(newPageCard) });
     }),
   );
   const payments = await loadEach(place, texts);
   return { ...payments, perSecond: payments.perSecond * slots.length };
+}
+
+export type CardSlot = 'health' | 'other';
+
+/** A card that was typed on a page. The stub processor tells its kind by its identifier. */
+export function newPageCard(slot: CardSlot) {
+  return { payment_method: `pm_page${slot}${newId('request').slice(-26)}`, slot };
 }
 
 // Each shopper has an address: the limits of pages are those of an address and of a session.

@@ -1,10 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { deserialize } from 'node:v8';
-import { confirm, make, text } from '@eligo/e2e';
+import { confirm, type Json, make, text } from '@eligo/e2e';
 import pg from 'pg';
 import { preloadCounting } from '../costs/statements.ts';
-import type { WriteOperation } from '../costs/write-operations.ts';
+import type { RecordedOperation, WriteOperation } from '../costs/write-operations.ts';
+import { type CardSlot, newPageCard } from '../operations/sessions.ts';
 import { type BenchShop, sessionBody } from '../seed/shop.ts';
 import { type StackProcess, type StackProcessOptions, startStackProcess } from '../stack-process.ts';
 import { identifiersIn } from './fresh-values.ts';
@@ -12,18 +14,20 @@ import type { SentStatement } from './record-statements.ts';
 import { sessionParts } from './session-parts.ts';
 import { durableTransactions, type Transaction } from './transactions.ts';
 
-/** What one run of an operation made durable, and the identifiers that were there before it. */
+/** What one run of an operation made durable, and the identifiers that were there before it: those of an operation that is sent again. */
 export interface Recording {
   readonly transactions: readonly Transaction[];
   readonly known: readonly string[];
 }
 
-export type Recordings = Readonly<Record<WriteOperation, Recording>>;
+/** Of the operations that have a limit, and of those others that were asked for. */
+export type Recordings = Readonly<Record<WriteOperation, Recording> & Partial<Record<RecordedOperation, Recording>>>;
 
 /** Runs each operation once in an all-in-one that writes down its statements. They are the same in both topologies. */
 export async function recordOperations(
   options: Omit<StackProcessOptions, 'topology' | 'preload'>,
   openShop: (stack: StackProcess) => Promise<BenchShop>,
+  wanted: readonly RecordedOperation[],
 ): Promise<Recordings> {
   const file = join(options.home, 'statements');
   const stack = await startStackProcess({
@@ -37,14 +41,14 @@ export async function recordOperations(
     const shop = await openShop(stack);
     // The stacks that are measured start later, and find it loaded.
     await preloadCounting(postgres);
-    return await record(stack, postgres, shop, file);
+    return { ...(await record(stack, postgres, shop, file)), ...(await recordOthers(stack, shop, file, wanted)) };
   } finally {
     await postgres.end();
     await stack.stop();
   }
 }
 
-async function record(stack: StackProcess, postgres: pg.Pool, shop: BenchShop, file: string): Promise<Recordings> {
+async function record(stack: StackProcess, postgres: pg.Pool, shop: BenchShop, file: string) {
   const api = stack.api();
   const [shopper] = shop.shoppers;
   if (shopper === undefined) throw new Error('a shop without shoppers');
@@ -74,6 +78,58 @@ async function record(stack: StackProcess, postgres: pg.Pool, shop: BenchShop, f
     'create-session': { transactions: created.transactions, known: shared },
     confirm: { transactions: confirmed.transactions, known: before },
     refund: { transactions: refunded.transactions, known: paid },
+  };
+}
+
+/** Those that nothing sends again are recorded for their counts. The first run of each does what a process does only once. */
+async function recordOthers(
+  stack: StackProcess,
+  shop: BenchShop,
+  file: string,
+  wanted: readonly RecordedOperation[],
+): Promise<Partial<Record<RecordedOperation, Recording>>> {
+  const api = stack.api();
+  const [shopper] = shop.shoppers;
+  if (shopper === undefined) throw new Error('a shop without shoppers');
+  const { checkout_session: body } = sessionBody(shop, shopper);
+  const open = (more: object = {}) => make(api, '/v1/checkout/sessions', 'checkout_session', { ...body, ...more });
+  const found: Partial<Record<RecordedOperation, Recording>> = {};
+  for (const operation of wanted.filter((one) => one in others)) {
+    for (let run = 0; run < 2; run += 1) {
+      const work = await others[operation as keyof typeof others](stack, open);
+      const { result, transactions } = await during(file, ['eligo_checkout'], work);
+      if (result.status !== 200) throw new Error(`${operation} was refused: ${result.status} ${result.text}`);
+      found[operation] = { transactions, known: [] };
+    }
+  }
+  return found;
+}
+
+type Answered = { readonly status: number; readonly text: string };
+type OpenSession = (more?: object) => Promise<Json>;
+
+const others = {
+  async capture(stack: StackProcess, open: OpenSession): Promise<() => Promise<Answered>> {
+    const api = stack.api();
+    const id = text(await open({ capture_method: 'manual' }), 'checkout_session_id');
+    const body = { checkout_session: { payment_method: 'credit' } };
+    await api.ok('POST', `/v1/test_helpers/checkout/sessions/${id}/complete`, { body });
+    const capture = { body: { checkout_session: {} }, idempotencyKey: randomUUID() };
+    return () => api.send('POST', `/v1/checkout/sessions/${id}/capture`, capture);
+  },
+  'page-pay': payOnPage(['other']),
+  'page-pay-two': payOnPage(['health', 'other']),
+};
+
+function payOnPage(slots: readonly CardSlot[]) {
+  return async ({ port }: StackProcess, open: OpenSession): Promise<() => Promise<Answered>> => {
+    const path = new URL(text(await open(), 'redirect_url')).pathname;
+    const body = JSON.stringify({ cards: slots.map(newPageCard) });
+    const headers = { 'content-type': 'application/json', 'x-forwarded-for': '10.0.0.1' };
+    return async () => {
+      const answer = await fetch(`http://127.0.0.1:${port}${path}/pay`, { method: 'POST', headers, body });
+      return { status: answer.status, text: await answer.text() };
+    };
   };
 }
 
