@@ -46,8 +46,9 @@ export class ConsumerPace {
   #look({ name, ack_floor, num_pending, num_ack_pending }: ConsumerState, nowMs: number): Track {
     const waiting = num_pending + num_ack_pending;
     const before = this.#tracks.get(name);
-    // One that was made anew counts from the beginning.
-    if (before === undefined || ack_floor.consumer_seq < before.floor) {
+    // One that was made anew counts from the beginning, as does one that an earlier repair looked at: between repairs nothing was measured.
+    const isKnown = before !== undefined && ack_floor.consumer_seq >= before.floor;
+    if (!isKnown || nowMs - before.lookedAtMs > LOOKED_AT_LATELY_MS) {
       const track = newTrack(ack_floor.consumer_seq, waiting, nowMs);
       this.#tracks.set(name, track);
       return track;
@@ -123,6 +124,8 @@ const LEAST_SLICE = 8;
 const WINDOW_MS = 500;
 /** The slowest that is expected. One for whom a repair has nothing keeps it. */
 const UNKNOWN_PER_SECOND = 40;
+/** A repair in progress looks once a second at least. */
+const LOOKED_AT_LATELY_MS = 10_000;
 const LEAST_PER_SECOND = 10;
 /** A crashed container is started again after five minutes at the latest. */
 const PATIENCE_MS = 300_000;

@@ -123,3 +123,15 @@ describe('a repair for the others', () => {
     expect(told.get('fast')?.repaired).toBeGreaterThan(690 * 0.7 * 30);
   });
 });
+
+it('what was measured of a consumer during one repair does not count in the next', async () => {
+  let nowMs = 0;
+  let acked = 0;
+  const list = async () => [{ name: 'a', num_pending: 400, num_ack_pending: 0, ack_floor: { consumer_seq: acked } }];
+  const pace = new ConsumerPace(list, { now: () => nowMs });
+  expect(await pace.room(200)).toBe(0);
+  // An hour without a repair, in which there was little to do: that is no consumer that handles too little.
+  nowMs += 3_600_000;
+  acked += 100;
+  expect(await pace.room(200)).toBe(0);
+});
