@@ -157,9 +157,9 @@ it.each([
     on.peers.payments.cards.set(sessionId, { [ofPlan]: 10_000, [ofDevice]: 30_000 });
     on.peers.payments.refundedLines.set(sessionId, [0, 30_000]);
     on.peers.payments.disputedLines.set(sessionId, [0, 0]);
-    for (const of of [sessionId, ofDevice]) {
-      on.peers.refunded.set(of, 30_000);
-      on.peers.disputed.set(of, 30_000);
+    for (const charge of [sessionId, ofDevice]) {
+      on.peers.refunded.set(charge, 30_000);
+      on.peers.disputed.set(charge, 30_000);
     }
     on.at(half);
     await cancelSubscription(on.context, scope, id, {
