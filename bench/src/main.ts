@@ -1,6 +1,5 @@
 // npm run bench: measures what Eligo does against what the machine could do, as ratios of one run.
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { comparisonReport } from './compare/comparison-text.ts';
 import { type ComparisonRow, runComparison } from './compare/run-comparison.ts';
 import { measureGrowthRows } from './growth/measure-growth.ts';

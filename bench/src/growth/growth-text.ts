@@ -2,9 +2,8 @@ import { topologies } from '../figures.ts';
 import { rounded, tableText } from '../table.ts';
 import { notMeasured } from './cases.ts';
 import { growthExceptions } from './exceptions.ts';
-import type { KeptGrowth } from './kept-growth.ts';
 import { type GrowthOutcome, outcomeOf } from './outcome.ts';
-import type { GrowthReport, GrowthRow } from './row.ts';
+import type { GrowthReport, GrowthRow, KeptGrowth } from './row.ts';
 
 /** The rows as a table for people, each marked with what it says; then what could not be measured, and what is not. */
 export function growthText({ rows, failures, notMeasured: reasons }: GrowthReport): string {

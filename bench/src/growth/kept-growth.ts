@@ -4,20 +4,8 @@ import { type Topology, topologies } from '../figures.ts';
 import { growthCases } from './cases.ts';
 import { growthDocument } from './growth-text.ts';
 import { jobNames } from './job-rows.ts';
-import { type GrowthFailure, type GrowthRow, isOfRecords } from './row.ts';
+import { type GrowthFailure, type GrowthRow, isOfRecords, type KeptGrowth, type OfRun } from './row.ts';
 import { specialNames } from './special.ts';
-
-/** Where a row was measured, and by which run: its day, commit, machine, records and rounds. */
-export interface OfRun {
-  readonly topology: Topology;
-  readonly run: string;
-}
-
-/** What the runs so far have measured. */
-export interface KeptGrowth {
-  readonly rows: readonly (GrowthRow & OfRun)[];
-  readonly failures: readonly (GrowthFailure & OfRun)[];
-}
 
 /** The rows as they are kept, what people add to them, and where people read both. */
 export interface GrowthFiles {

@@ -1,3 +1,5 @@
+import type { Topology } from '../figures.ts';
+
 /** One row: what one operation costs in the large account by what it costs in the small one. */
 export interface GrowthRow {
   readonly name: string;
@@ -37,4 +39,16 @@ export interface GrowthReport {
   readonly rows: readonly GrowthRow[];
   readonly failures: readonly GrowthFailure[];
   readonly notMeasured: Readonly<Record<string, string>>;
+}
+
+/** Where a row was measured, and by which run: its day, commit, machine, records and rounds. */
+export interface OfRun {
+  readonly topology: Topology;
+  readonly run: string;
+}
+
+/** What the runs so far have measured. */
+export interface KeptGrowth {
+  readonly rows: readonly (GrowthRow & OfRun)[];
+  readonly failures: readonly (GrowthFailure & OfRun)[];
 }
