@@ -61,6 +61,7 @@ export function App() {
           {isOpen && phase !== 'idle' && <p>{phase === 'pricing' ? strings.pricing : working}</p>}
           {view === undefined && refusal === undefined && !checkout.isOffline && <p>{strings.loading}</p>}
         </div>
+        {view === undefined && refusal === undefined && <h1 class="only-read">{strings.payment}</h1>}
         {refusal !== undefined && <Refused key={refusal} code={refusal} strings={strings} />}
         {view !== undefined && !isOpen && <Outcome {...{ view, leaving, language, strings }} />}
         {view?.state === 'letter_pending' && view.asks_letter_questions && (
