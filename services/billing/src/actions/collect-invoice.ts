@@ -10,7 +10,13 @@ import { newCharge } from '../domain/new-charge.ts';
 import { nextCharge } from '../domain/payment-shares.ts';
 import { isOwnCard, type Subscription } from '../domain/subscription.ts';
 import { owingStatuses } from '../domain/subscription-states.ts';
-import { findPendingCharge, insertInvoiceCharge, loadInvoiceCharges } from '../store/invoice-charges.ts';
+import {
+  findMeanwhile,
+  findPendingCharge,
+  insertInvoiceCharge,
+  loadInvoiceCharges,
+  noteNewCard,
+} from '../store/invoice-charges.ts';
 import { loadInvoiceLines } from '../store/invoice-lines.ts';
 import { findInvoice, lockInvoice, saveInvoice } from '../store/invoices.ts';
 import { loadInvoiceCredits } from '../store/prorations.ts';
@@ -18,7 +24,14 @@ import { findSubscription, lockSubscription, saveSubscription } from '../store/s
 import { wasUpdatedSince } from '../store/updated-cards.ts';
 import { endSubscription } from './end-subscription.ts';
 import { cardsOf, isCustomerThere, type Payer } from './payer.ts';
-import { type ChargeOutcome, otherCardPays, recordFailure, recordOutcome, updatedExcept } from './record-payment.ts';
+import {
+  type ChargeOutcome,
+  newCardDueAt,
+  otherCardPays,
+  recordFailure,
+  recordOutcome,
+  updatedExcept,
+} from './record-payment.ts';
 import { wakeWhenDue } from './wake-when-due.ts';
 
 // Two legs, each of which may have been taken over by another charge; more is a bug.
@@ -127,20 +140,23 @@ async function pendingOrNext(
       await endSubscription(tx, scope, before, undefined, at);
       return 'nothing';
     }
+    const awaitsNewCard = await isNewCardAwaited(tx, scope, before, charges);
+    const awaitsCardUntil = awaitsNewCard ? await newCardDueAt(tx, scope, before, context.clock.now()) : null;
     const next = isThere && cards !== undefined ? nextCharge(invoice, charges, cards) : undefined;
     const pageTriesWithoutCharge = invoice.pageTriesWithoutCharge + (invoice.paysOnPage ? 1 : 0);
     const counted = { ...invoice, pageTriesWithoutCharge };
     if (next === undefined || next.kind === 'no_card') {
       const failureCode = next?.failureCode ?? 'payment_method_not_found';
       const failure = invoice.healthRefused ? invoice : { ...noCard, failureCode };
-      await recordFailure(tx, scope, before, counted, failure, at);
+      await recordFailure(tx, scope, before, counted, failure, at, { awaitsCardUntil });
       return 'nothing';
     }
-    if (next.kind === 'gone') return recordRefusal(tx, scope, before, counted, next, at);
+    if (next.kind === 'gone') return recordRefusal(tx, scope, before, counted, next, at, awaitsCardUntil);
     const refusal = await refusalOf(tx, scope, invoice, charges, next.paymentMethodId);
-    if (refusal !== undefined) return recordRefusal(tx, scope, before, invoice, refusal, at);
+    if (refusal !== undefined) return recordRefusal(tx, scope, before, invoice, refusal, at, awaitsCardUntil);
     const charge = newCharge(invoice, next, { actingAt: at, createdAt: context.clock.now() });
     await insertInvoiceCharge(tx, scope, charge);
+    if (awaitsNewCard) await noteNewCard(tx, scope, charge.id);
     const updatedPaymentMethodIds = updatedExcept(invoice, charge.paymentMethodId);
     if (charge.backup || updatedPaymentMethodIds.length < invoice.updatedPaymentMethodIds.length) {
       const backupChargeStatus = charge.backup ? 'pending' : invoice.backupChargeStatus;
@@ -148,6 +164,19 @@ async function pendingOrNext(
     }
     return charge;
   });
+}
+
+// Whether another card was given while the last charge of this try was under way, and is to be given again. That holds for the next charges of the try, too: those of the other
+// part, of the other card, and of a card that is charged at once. A try that is set for later begins after the last charge.
+async function isNewCardAwaited(
+  tx: Tx,
+  scope: Scope,
+  { paymentAt }: Subscription,
+  charges: readonly InvoiceCharge[],
+): Promise<boolean> {
+  const last = charges.at(-1);
+  if (last === undefined || paymentAt === null || paymentAt > last.actingAt) return false;
+  return (await findMeanwhile(tx, scope, last.id)).awaitsNewCard;
 }
 
 // Records that a card cannot be charged, because it is gone or was refused for good. The other card pays instead where that is agreed.
@@ -158,6 +187,7 @@ async function recordRefusal(
   invoice: Invoice,
   { leg, paymentMethodId, failureCode, declineCode }: Refusal,
   at: Date,
+  awaitsCardUntil: Date | null,
 ): Promise<'changed' | 'nothing'> {
   const isOwn = isOwnCard(before, paymentMethodId);
   const refusedPaymentMethodId = isOwn ? paymentMethodId : invoice.refusedPaymentMethodId;
@@ -166,7 +196,7 @@ async function recordRefusal(
     await saveInvoice(tx, scope, invoice, { ...invoice, ...failure, healthRefused: true });
     return 'changed';
   }
-  await recordFailure(tx, scope, before, invoice, failure, at);
+  await recordFailure(tx, scope, before, invoice, failure, at, { awaitsCardUntil });
   return 'nothing';
 }
 

@@ -1,14 +1,14 @@
 import type { Scope } from '@eligo/postgres';
 import type { Context } from '../context.ts';
 import type { Invoice } from '../domain/invoice.ts';
-import { nextCharge } from '../domain/payment-shares.ts';
+import { chargesToCome } from '../domain/payment-shares.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { loadInvoiceCharges } from '../store/invoice-charges.ts';
 import { payerOf } from './collect-invoice.ts';
 import { cardsOf } from './payer.ts';
 
 /**
- * The code of why no charge of an invoice would begin with a named card, or undefined if one would. A payment that waits for its customer is given up for a card that is
+ * The code of why a named card would pay no part of an invoice, or undefined if it would pay one. A payment that waits for its customer is given up for a card that is
  * charged, and for no other one.
  */
 export async function findUselessCard(
@@ -24,6 +24,7 @@ export async function findUselessCard(
     cardsOf(context, scope, payerOf(subscription, invoice)),
   ]);
   if (cards === undefined) return 'payment_method_required';
-  const next = nextCharge(invoice, charges, cards);
-  return next.kind === 'charge' ? undefined : next.failureCode;
+  const toCome = chargesToCome(invoice, charges, cards);
+  if (toCome.kind !== 'charges') return toCome.failureCode;
+  return toCome.paymentMethodIds.includes(payWithPaymentMethodId) ? undefined : 'backup_payment_method_required';
 }

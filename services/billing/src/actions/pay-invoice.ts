@@ -2,7 +2,7 @@ import { Failure, isFailureCode } from '@eligo/failures';
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
 import type { Context } from '../context.ts';
-import type { Invoice } from '../domain/invoice.ts';
+import type { Invoice, InvoiceCharge } from '../domain/invoice.ts';
 import { minimumChargeCents } from '../domain/payment-shares.ts';
 import { refuseMorePageTries, refuseMorePartnerTries } from '../domain/payment-tries.ts';
 import type { Subscription } from '../domain/subscription.ts';
@@ -58,18 +58,19 @@ export async function payInvoice(
     const settled = asked === 'over' ? await findInvoice(context.database, scope, id) : undefined;
     if (settled?.status === 'paid') return settled;
   }
-  const of = { id, subscriptionId };
+  const of = { id, subscriptionId, status: invoice.status };
   const first = await tryNow(context, scope, of, paymentMethodId);
-  if (!isUnasked(first, paymentMethodId)) return paidOrRefused(first.invoice, invoice);
-  // A charge of another card was under way, and has failed.
+  if (!first.isUnasked) return paidOrRefused(first.invoice, invoice);
+  // A charge of another card was under way, and has failed. The subscription may have ended with it: then the named card is not charged for it.
+  if (first.invoice.status !== invoice.status) throw new Failure('invoice_not_payable');
+  if (call.signal.aborted || call.timeoutMs() < chargeMs) throw changeNotNow();
   const second = await tryNow(context, scope, of, paymentMethodId);
-  if (isUnasked(second, paymentMethodId)) throw changeNotNow();
+  if (second.isUnasked) throw changeNotNow();
   return paidOrRefused(second.invoice, first.invoice);
 }
 
-function isUnasked({ invoice, charging }: Tried, named: string | undefined): boolean {
-  return invoice.status !== 'paid' && named !== undefined && charging !== undefined && charging !== named;
-}
+// Checkout takes up to 6 s for a charge. A caller who is gone by then does not learn that the named card was charged.
+const chargeMs = 7_000;
 
 function paidOrRefused(after: Invoice, before: Invoice): Invoice {
   if (after.status === 'paid') return after;
@@ -77,19 +78,21 @@ function paidOrRefused(after: Invoice, before: Invoice): Invoice {
   throw after.attempts === before.attempts ? new Failure('invoice_not_payable') : refusalOf(after);
 }
 
-/** An invoice after a try, with the card of a charge that was under way before it. */
+/** An invoice after a try, and whether that left it unpaid without the named card: a charge of another one was under way. */
 interface Tried {
   readonly invoice: Invoice;
-  readonly charging: string | undefined;
+  readonly isUnasked: boolean;
+}
+
+interface OfInvoice {
+  readonly id: string;
+  readonly subscriptionId: string;
+  /** What it was as the partner named it: an invoice that is given up meanwhile is not charged. */
+  readonly status?: Invoice['status'];
 }
 
 // Throws `lock_timeout` while the outcome is unknown.
-async function tryNow(
-  context: Context,
-  scope: Scope,
-  of: { readonly id: string; readonly subscriptionId: string },
-  standard: string | undefined,
-): Promise<Tried> {
+async function tryNow(context: Context, scope: Scope, of: OfInvoice, standard: string | undefined): Promise<Tried> {
   const cards = { standard, backup: undefined, onPage: false };
   const charging = await withTx(context.database, scope, (tx) => makeDue(context, tx, scope, of, cards));
   await context.failpoint('invoice.due');
@@ -98,7 +101,11 @@ async function tryNow(
   if (invoice === undefined) throw changeNotNow();
   const isUnknown = invoice.status !== 'paid' && (await isStillDue(context, scope, invoice, of.subscriptionId));
   if (isUnknown) throw changeNotNow();
-  return { invoice, charging };
+  if (invoice.status === 'paid' || standard === undefined || charging === undefined)
+    return { invoice, isUnasked: false };
+  const charges = await loadInvoiceCharges(context.database, scope, of.id);
+  const since = charges.slice(charges.findIndex((one) => one.id === charging.id));
+  return { invoice, isUnasked: since.every((one) => one.paymentMethodId !== standard) };
 }
 
 // Its outcome is unknown, or no card could be asked: the job goes on with it.
@@ -138,16 +145,16 @@ export interface CardsToPayWith {
 }
 
 /**
- * Makes an invoice due now and holds its subscription for this process. While a charge is under way it notes that another card is named, and returns the card that
- * is charged. Throws `lock_timeout` while the test clock of the subscription passes what is due of it.
+ * Makes an invoice due now and holds its subscription for this process. While a charge is under way it notes that another card is named, and returns that charge.
+ * Throws `lock_timeout` while the test clock of the subscription passes what is due of it.
  */
 export async function makeDue(
   context: Context,
   tx: Tx,
   scope: Scope,
-  of: { readonly id: string; readonly subscriptionId: string },
+  of: OfInvoice,
   cards: CardsToPayWith,
-): Promise<string | undefined> {
+): Promise<InvoiceCharge | undefined> {
   const subscription = await lockSubscription(tx, scope, of.subscriptionId);
   const invoice = await lockInvoice(tx, scope, of.id);
   if (subscription === undefined || invoice === undefined) throw new Error(`Invoice ${of.id} has no subscription`);
@@ -156,14 +163,15 @@ export async function makeDue(
   const charges = await loadInvoiceCharges(tx, scope, invoice.id);
   const pending = charges.find(({ status }) => status === 'pending');
   refuseUnpayable(invoice, pending !== undefined || (subscription.paymentAt !== null && subscription.paymentAt <= at));
-  if (subscription.latestInvoiceId !== invoice.id || !isPayableIn(subscription, invoice)) {
+  const isOther = of.status !== undefined && of.status !== invoice.status;
+  if (isOther || subscription.latestInvoiceId !== invoice.id || !isPayableIn(subscription, invoice)) {
     throw new Failure('invoice_not_payable');
   }
   // It is asked again what became of a charge that is under way, before there is another one. The subscription does not end with it where another card is named.
   if (pending !== undefined) {
     const isAnother = !cards.onPage && cards.standard !== undefined && cards.standard !== pending.paymentMethodId;
     if (isAnother) await noteNewCard(tx, scope, pending.id);
-    return pending.paymentMethodId;
+    return pending;
   }
   if (cards.onPage) refuseMorePageTries(invoice, charges);
   else refuseMorePartnerTries(invoice, charges);

@@ -87,7 +87,8 @@ export async function recordOutcomeIn(
 // How long a subscription that would end is left, so that a card that was refused while the last charge was under way can be given again (decisions 14.356).
 const newCardMs = 3_600_000;
 
-async function newCardDueAt(tx: Tx, scope: Scope, { testClockId }: Subscription, now: Date): Promise<Date> {
+/** Until when that card can be given. */
+export async function newCardDueAt(tx: Tx, scope: Scope, { testClockId }: Subscription, now: Date): Promise<Date> {
   const at = await timeOnClock(tx, scope, { now: () => now }, testClockId);
   return new Date(at.getTime() + newCardMs);
 }
@@ -237,8 +238,9 @@ export async function recordFailure(
   }
   const { scheduledPaymentAt, payWithPaymentMethodId } = invoice;
   if (payWithPaymentMethodId !== null && scheduledPaymentAt !== null) {
-    // A try that is late stays late.
-    const paymentAt = isTriedAtOnce && scheduledPaymentAt > at ? at : scheduledPaymentAt;
+    // A try that is late stays late, unless it would come before another card that is to be given again.
+    const dueAt = isTriedAtOnce && scheduledPaymentAt > at ? at : scheduledPaymentAt;
+    const paymentAt = awaitsCardUntil !== null && awaitsCardUntil > dueAt ? awaitsCardUntil : dueAt;
     const after = { ...subscription, paymentAt, heldUntil: null };
     wakeWhenDue(tx, await saveSubscription(tx, scope, subscription, after), at);
     return;

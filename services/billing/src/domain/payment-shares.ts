@@ -44,7 +44,7 @@ export const minimumChargeCents = cents(50);
  * first. Nothing is charged to it unless there is a card for the remainder: a customer does not pay a part of what cannot be paid whole. Where it refused its part
  * and that is agreed, the other card pays all. A card that is gone keeps its part: the other one is charged only for what it would pay beside it.
  */
-export function nextCharge(invoice: Invoice, charges: readonly InvoiceCharge[], cards: Cards): NextCharge {
+export function nextCharge(invoice: Invoice, charges: readonly PaidLeg[], cards: Cards): NextCharge {
   const { leftCents, healthCents } = amountsLeft(invoice, charges);
   const given = [cards.standard, cards.backup].filter((card) => card !== null);
   const health = given.find((card) => card.healthCard);
@@ -71,6 +71,28 @@ export function nextCharge(invoice: Invoice, charges: readonly InvoiceCharge[], 
   };
 }
 
+/** The cards that pay what is left of an invoice if none declines, or why one of its parts is charged to none. */
+export function chargesToCome(
+  invoice: Invoice,
+  charges: readonly InvoiceCharge[],
+  cards: Cards,
+):
+  | { readonly kind: 'charges'; readonly paymentMethodIds: readonly string[] }
+  | Exclude<NextCharge, { kind: 'charge' }> {
+  const paymentMethodIds: string[] = [];
+  let paid: readonly PaidLeg[] = charges.filter(({ status }) => status === 'succeeded');
+  // Two parts at most.
+  while (amountsLeft(invoice, paid).leftCents > 0) {
+    const next = nextCharge(invoice, paid, cards);
+    if (next.kind !== 'charge') return next;
+    paymentMethodIds.push(next.paymentMethodId);
+    paid = [...paid, { ...next, status: 'succeeded' }];
+  }
+  return { kind: 'charges', paymentMethodIds };
+}
+
+type PaidLeg = Pick<InvoiceCharge, 'leg' | 'status' | 'amountCents'>;
+
 function gone(leg: InvoiceCharge['leg'], { id }: Card, failureCode: string): NextCharge {
   return { kind: 'gone', leg, paymentMethodId: id, failureCode, declineCode: null };
 }
@@ -78,7 +100,7 @@ function gone(leg: InvoiceCharge['leg'], { id }: Card, failureCode: string): Nex
 /** What is left of an invoice, and what of it a health card may pay. */
 export function amountsLeft(
   invoice: Pick<Invoice, 'totalCents' | 'eligibleCents'>,
-  charges: readonly InvoiceCharge[],
+  charges: readonly PaidLeg[],
 ): { readonly leftCents: Cents; readonly healthCents: Cents } {
   const paid = charges.filter(({ status }) => status === 'succeeded');
   const leftCents = cents(invoice.totalCents - sumCents(paid.map(({ amountCents }) => amountCents)));
