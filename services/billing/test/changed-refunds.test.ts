@@ -25,12 +25,12 @@ const half = '2026-05-16T12:00:00.000Z';
 const classes = { eligible: 'auto_substantiation', other: 'not_eligible' } as const;
 type Part = keyof typeof classes;
 
-/** A renewal for May of 20.00 on a health card and 30.00 on another card. */
-async function renewed() {
+/** A renewal for May of 20.00 on a health card, for one item or two, and 30.00 on another card. */
+async function renewed(eligibleCents: readonly number[] = [2_000]) {
   const { subscriptionId: id, priceIds } = await sell(on, scope, {
     ...{ backup: on.peers.card(false), receivedCents: 5_000 },
     items: [
-      { unitAmountCents: 2_000, quantity: 1 },
+      ...eligibleCents.map((unitAmountCents) => ({ unitAmountCents, quantity: 1 })),
       { unitAmountCents: 3_000, quantity: 1, eligibility: 'not_eligible' },
     ],
   });
@@ -42,7 +42,7 @@ async function renewed() {
     ['other', 3_000],
   ]);
   const [health, other] = charges.map(({ paymentIntentId }) => paymentIntentId);
-  const [eligible = '', rest = ''] = priceIds;
+  const [eligible = '', rest = ''] = [priceIds[0], priceIds.at(-1)];
   const present: Record<Part, string> = { eligible, other: rest };
   /** Gives the item of a part another price, or none. */
   const change = (part: Part, unitAmountCents: number | null, prorationBehavior: string) => {
@@ -54,7 +54,7 @@ async function renewed() {
       prorationBehavior,
     });
   };
-  /** What comes back of the health card and of the other one. */
+  /** What comes back of the health card, and of the other one for the period and for the change that it paid alone. */
   const cancel = async (time: string) => {
     on.at(time);
     await cancelSubscription(on.context, scope, id, {
@@ -63,12 +63,20 @@ async function renewed() {
       refundAmountCents: null,
     });
     const refunds = await refundsOf(id);
-    expect(refunds.every(({ subject: { value } }) => value === health || value === other)).toBe(true);
     const of = (intent: string | null | undefined) =>
       refunds.find(({ subject }) => subject.value === intent)?.amountCents ?? 0;
-    return [of(health), of(other)];
+    const ofChange = refunds.filter(({ subject: { value } }) => value !== health && value !== other);
+    return [of(health), of(other), ...ofChange.map(({ amountCents }) => amountCents)];
   };
-  return { id, subscription, change, cancel };
+  const both = async (eligibleCents: number, otherCents: number, prorationBehavior: string) => {
+    const priced = { eligible: eligibleCents, other: otherCents };
+    const priceIds = (['eligible', 'other'] as const).map((part) => {
+      present[part] = on.peers.price({ unitAmountCents: priced[part], eligibility: classes[part] });
+      return present[part];
+    });
+    await update(id, { items: priceIds.map((priceId) => ({ priceId, quantity: 1 })), prorationBehavior });
+  };
+  return { id, subscription, priceIds, health: health ?? '', change, both, cancel };
 }
 
 describe('a prorated refund after a change that waits for the next invoice', () => {
@@ -101,6 +109,46 @@ describe('a prorated refund after a change that waits for the next invoice', () 
     await change('other', 4_000, 'create_prorations');
     // 10.00 of the health card's 20.00 pay what is dearer of the other part.
     expect(await cancel(half)).toEqual([1_000, 1_500]);
+  });
+});
+
+describe('a prorated refund after a change that a card paid at once', () => {
+  it('lowers no payment of other lines alone by what is cheaper of the health card’s part [D14.3]', async () => {
+    const { change, cancel } = await renewed();
+    on.at(half);
+    await change('other', 4_000, 'always_invoice');
+    await change('eligible', 1_000, 'create_prorations');
+    expect(await cancel(half)).toEqual([500, 1_500, 500]);
+  });
+
+  it('counts what is left of a credit that its invoice used in part [D14.3]', async () => {
+    const { both, cancel } = await renewed();
+    on.at(half);
+    await both(1_000, 5_000, 'always_invoice');
+    expect(await cancel(half)).toEqual([500, 1_500, 1_000]);
+  });
+
+  it('counts a credit once that an open invoice used in part [D14.3]', async () => {
+    const { id, subscription, priceIds, cancel } = await renewed([1_000, 1_000]);
+    on.peers.behave(subscription.backupPaymentMethodId ?? '', 'insufficient_funds');
+    on.at(half);
+    // 5.00 of one of the health card's items: 2.50 pay its lower price, and 2.50 wait.
+    const cheaper = on.peers.price({ unitAmountCents: 500 });
+    const added = on.peers.price({ unitAmountCents: 2_000, eligibility: classes.other });
+    const kept = priceIds.slice(1).map((priceId) => ({ priceId, quantity: null }));
+    const items = [...kept, ...[cheaper, added].map((priceId) => ({ priceId, quantity: 1 }))];
+    await update(id, { items, prorationBehavior: 'always_invoice' });
+    expect((await read(id)).invoice).toMatchObject({ status: 'open', totalCents: 1_000, eligibleCents: 0 });
+    expect(await cancel(half)).toEqual([500, 1_500]);
+  });
+
+  it('lowers what is left of a payment of which the shop refunded a part [D14.3]', async () => {
+    const { change, cancel, health } = await renewed();
+    on.at(half);
+    await change('eligible', 1_000, 'create_prorations');
+    on.peers.refunded.set(health, 1_000);
+    // Of 10.00 that are left of 20.00, half of the unused 5.00 lapses: 17.00 in the proportion of 2.50 and 15.00.
+    expect(await cancel(half)).toEqual([243, 1_457]);
   });
 });
 

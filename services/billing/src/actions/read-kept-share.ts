@@ -15,9 +15,12 @@ import {
 } from '../store/paid-invoices.ts';
 import { readTakenBack, type TakenBack } from './read-taken-back.ts';
 
-/** What was kept of a period, and what of that was paid with its session. */
+/** What was kept of a period. */
 interface KeptOfPeriod extends KeptShare {
+  /** What of that was paid with its session. */
   readonly ofSessionsCents: Cents;
+  /** What was paid with its session. */
+  readonly paidWithSessionsCents: Cents;
 }
 
 /** What paid for a period beside the charges of its own invoices: credits, which these carry with charges for changes, and the session that sold it. */
@@ -89,6 +92,7 @@ export function keptOfPeriod(
     paidCents: sumCents(shares.map(({ paidCents }) => paidCents)),
     takenBackCents: sumCents(shares.map(({ takenBackCents }) => takenBackCents)),
     ofSessionsCents: sumCents(ofSessions.map((one) => cents(one.paidCents - one.takenBackCents))),
+    paidWithSessionsCents: sumCents(ofSessions.map(({ paidCents }) => paidCents)),
   };
 }
 

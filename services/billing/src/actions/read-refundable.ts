@@ -8,7 +8,7 @@ import { itemsLess } from '../domain/finalized-invoice.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import { type KeptShare, nothingTakenBack } from '../domain/kept-share.ts';
 import { timesOfCharge } from '../domain/paid-time.ts';
-import { type LapsingCredit, paidWholeOf } from '../domain/proration.ts';
+import { type LapsingCredit, paidShareOf } from '../domain/proration.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { loadInvoiceLines } from '../store/invoice-lines.ts';
 import { loadProratedParts } from '../store/invoice-statements.ts';
@@ -81,7 +81,10 @@ export async function readRefundable(
   const leftOf = ({ amountCents, subject }: PaidPart) =>
     cents(Math.max(amountCents - (takenBack.get(subject.value ?? '') ?? 0), 0));
   if (others === undefined) {
-    const payments = parts.map((part) => ({ ...part, leftCents: leftOf(part), times: [], lines: 'all' as const }));
+    const payments = parts.map((part) => ({
+      ...{ ...part, paidCents: part.amountCents, leftCents: leftOf(part) },
+      ...{ times: [], lines: 'all' as const },
+    }));
     return { payments, items, kept: nothingTakenBack, lapsing, subscription };
   }
   const kept = keptOfPeriod(period, { intents, takenBack }, others);
@@ -90,13 +93,14 @@ export async function readRefundable(
     if (leg === null) {
       // Neither fees nor what it sold once.
       const leftCents = cents(Math.min(leftOf(part), kept.ofSessionsCents));
-      return { ...part, leftCents, times: [{ cents: kept.ofSessionsCents, start, end }], lines: 'all' };
+      const paidCents = kept.paidWithSessionsCents;
+      return { ...part, paidCents, leftCents, times: [{ cents: kept.ofSessionsCents, start, end }], lines: 'all' };
     }
     const leftCents = leftOf(part);
     const isBesideHealth = intents.some((one) => one.invoiceId === invoiceId && one.leg === 'health');
     const carried = others.carried.filter((one) => one.invoiceId === invoiceId);
     const times = timesOfCharge({ ...part, leg, leftCents, isBesideHealth }, carried);
-    return { ...part, leftCents, times, lines: leg === 'health' ? 'eligible' : isBesideHealth ? 'other' : 'all' };
+    return { ...part, paidCents: part.amountCents, leftCents, times, lines: linesOf(part, isBesideHealth) };
   });
   return { payments, items, kept, lapsing, subscription };
 }
@@ -108,16 +112,29 @@ function paidOf(period: InvoicesOfPeriod, latest: Invoice | undefined): PaidInvo
   return all.filter(({ amountPaidCents }) => amountPaidCents > 0);
 }
 
-interface PaidPart extends Omit<Payment, 'leftCents' | 'times' | 'lines'> {
+// A card that is no health card may pay an invoice alone, which may have lines of one kind alone.
+function linesOf(
+  { leg, amountCents, eligibleCents }: Pick<PaidPart, 'leg' | 'amountCents' | 'eligibleCents'>,
+  isBesideHealth: boolean,
+): LeftOfPayment['lines'] {
+  if (leg === 'health') return 'eligible';
+  if (isBesideHealth || eligibleCents === 0) return 'other';
+  return eligibleCents === amountCents ? 'eligible' : 'all';
+}
+
+interface PaidPart extends Omit<Payment, 'paidCents' | 'leftCents' | 'times' | 'lines'> {
   readonly amountCents: Cents;
+  /** What of its invoice a health card may pay. */
+  readonly eligibleCents: Cents;
   /** Null for what was paid with a session. */
   readonly leg: PaymentOfInvoice['leg'] | null;
 }
 
 // A first invoice was paid with its session, perhaps by two cards; a later one by a charge for each card.
 function partsOf(paid: readonly PaidInvoice[], intents: readonly PaymentOfInvoice[]): PaidPart[] {
-  return paid.flatMap(({ id: invoiceId, checkoutSessionId: value, amountPaidCents, periodStart, periodEnd }) => {
-    const of = { invoiceId, periodStart, periodEnd };
+  return paid.flatMap(({ id: invoiceId, checkoutSessionId: value, amountPaidCents, ...invoice }) => {
+    const { eligibleCents, periodStart, periodEnd } = invoice;
+    const of = { invoiceId, eligibleCents, periodStart, periodEnd };
     if (value !== null) {
       return [{ ...of, subject: { case: 'sessionId', value }, leg: null, amountCents: amountPaidCents }];
     }
@@ -149,10 +166,10 @@ async function withoutOwed(
   ]);
   const ids = [...lines, ...credits].flatMap(({ prorationId }) => prorationId ?? []);
   const parts = await loadProratedParts(database, scope, ids);
-  const lapsing = credits.flatMap(({ prorationId, eligible }) => {
+  const lapsing = credits.flatMap(({ prorationId, amountCents, eligible }) => {
     const part = parts.get(prorationId);
     const isOfPeriod = part !== undefined && part.periodStart >= start && part.periodEnd.getTime() === end.getTime();
-    return isOfPeriod ? [{ eligible, wholeCents: paidWholeOf(part) }] : [];
+    return isOfPeriod ? [{ eligible, wholeCents: paidShareOf(part, amountCents) }] : [];
   });
   return { items: itemsLess(items, lines, parts), lapsing };
 }

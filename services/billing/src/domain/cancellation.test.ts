@@ -53,7 +53,7 @@ const { subscription, invoice } = newSubscription(sold);
 const left = ({ amountPaidCents, periodStart, periodEnd }: Invoice, takenBackCents = 0): LeftOfPayment => {
   const leftCents = cents(Math.max(0, amountPaidCents - takenBackCents));
   const times = [{ cents: leftCents, start: periodStart, end: periodEnd }];
-  return { periodStart, periodEnd, leftCents, times, lines: 'all' };
+  return { periodStart, periodEnd, paidCents: amountPaidCents, leftCents, times, lines: 'all' };
 };
 const untouched: Refundable = {
   payments: [left(invoice)],
@@ -234,10 +234,11 @@ describe('canceling a subscription', () => {
     ],
     ['nothing of nothing', 0, [[0, 0, '2026-01-01']], [0]],
   ])('gives each payment %s, to the cent [D14.3, D14.330]', (_what, amount, lefts, expected) => {
-    const payments = lefts.map(([leftCents, paidCents, from]) => {
+    const payments = lefts.map(([left, ofTime, from]) => {
       const [start, end] = [new Date(from), new Date('2027-01-01')];
-      const times = [{ cents: cents(paidCents), start, end }];
-      return { leftCents: cents(leftCents), times, periodStart: start, periodEnd: end, lines: 'all' as const };
+      const times = [{ cents: cents(ofTime), start, end }];
+      const amounts = { paidCents: cents(left), leftCents: cents(left) };
+      return { ...amounts, times, periodStart: start, periodEnd: end, lines: 'all' as const };
     });
     const asked = { refundCents: cents(amount), refund: 'prorated' } as const;
     const at = new Date('2026-07-02T12:00:00.000Z');

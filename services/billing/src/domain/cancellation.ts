@@ -34,6 +34,8 @@ export interface DecidedCancellation {
 
 /** What a card paid of an invoice, or a session of both its cards: what is left after refunds and disputes, and the time that it is for. */
 export interface LeftOfPayment {
+  /** What it paid, of a session for time alone. */
+  readonly paidCents: Cents;
   readonly leftCents: Cents;
   /** The times that it is for: not what a session sold once, nor what an invoice carries of an earlier period. Only `prorated` asks for them. */
   readonly times: readonly PaidTime[];
@@ -197,7 +199,8 @@ export function partsOfRefund(
   return unused.map((amount, index) => cents(amount + (rest[index] ?? 0)));
 }
 
-// The unused time of each payment. A change within the period took from the time that its own part was paid for: a credit of what a health card paid lowers no other payment.
+// The unused time of each payment. A change within the period took from the time that its own part was paid for: a credit of what a health card paid lowers no other payment. Of a
+// payment of which a part is refunded, it lowers what is left alone.
 function withoutLapsing(
   payments: readonly LeftOfPayment[],
   lapsing: readonly LapsingCredit[],
@@ -205,13 +208,18 @@ function withoutLapsing(
 ): Cents[] {
   return lapsing.reduce(
     (unused, { eligible, wholeCents }) => {
-      const own = payments.map(({ lines }, index) => {
-        const isOwn = lines === 'all' || (lines === 'eligible') === eligible;
-        return (isOwn ? unused[index] : undefined) ?? cents(0);
-      });
-      const lapsed = allocate(cents(Math.min(unusedPart(wholeCents, rest), sumCents(own))), own);
+      const isOwn = ({ lines }: LeftOfPayment) => lines === 'all' || (lines === 'eligible') === eligible;
+      const own = payments.map((one, index) => (isOwn(one) ? unused[index] : undefined) ?? cents(0));
+      const lapsing = keptOf(unusedPart(wholeCents, rest), keptShareOf(payments.filter(isOwn)));
+      const lapsed = allocate(cents(Math.min(lapsing, sumCents(own))), own);
       return unused.map((amount, index) => cents(amount - (lapsed[index] ?? 0)));
     },
     payments.map(({ leftCents, times }) => cents(Math.min(leftCents, unusedOfTimes(times, rest.at)))),
   );
+}
+
+function keptShareOf(payments: readonly LeftOfPayment[]): KeptShare {
+  const paidCents = sumCents(payments.map((one) => one.paidCents));
+  const leftCents = sumCents(payments.map((one) => one.leftCents));
+  return { paidCents, takenBackCents: cents(Math.max(0, paidCents - leftCents)) };
 }

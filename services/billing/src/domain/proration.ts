@@ -157,7 +157,10 @@ export interface LapsingCredit {
   readonly wholeCents: Cents;
 }
 
-/** What lapses of the credits that wait for a later invoice: of each part, what `waitingOf` does not count. A credit makes up for charges of its own part first. */
+/**
+ * What lapses of the credits that wait for a later invoice: of each part, what `waitingOf` does not count. A credit makes up for charges of its own part first. One that an invoice
+ * has used in part makes up for no charge that waits: what is left of it lapses.
+ */
 export function lapsingOf(pending: readonly Proration[], period: RestOfPeriod['period']): LapsingCredit[] {
   const ofPeriod = pendingOf(pending, period);
   const parts = [true, false].map((eligible) => {
@@ -173,8 +176,21 @@ export function lapsingOf(pending: readonly Proration[], period: RestOfPeriod['p
   return parts.map(({ eligible, leftCents }) => {
     const used = Math.min(others, leftCents);
     others -= used;
-    return { eligible, wholeCents: cents(leftCents - used) };
+    return { eligible, wholeCents: cents(leftCents - used + leftOfUsed(pending, period, eligible)) };
   });
+}
+
+// As a whole period, what is left of the credits of a part that an invoice has used in part.
+function leftOfUsed(pending: readonly Proration[], { start, end }: RestOfPeriod['period'], eligible: boolean): Cents {
+  const used = pending.filter(
+    (one) =>
+      one.kind === 'credit' &&
+      one.eligible === eligible &&
+      one.createdAt >= start &&
+      one.periodEnd.getTime() === end.getTime() &&
+      one.leftCents < one.amountCents,
+  );
+  return sumCents(used.map((one) => paidShareOf(one, one.leftCents)));
 }
 
 function pendingOf(pending: readonly Proration[], { start, end }: RestOfPeriod['period']): Proration[] {
@@ -199,6 +215,14 @@ export function paidWholeOf({
   unpaidCents,
 }: Pick<Proration, 'wholeCents' | 'amountCents' | 'unpaidCents'>): Cents {
   return centsFromInt64((BigInt(wholeCents) * BigInt(amountCents - unpaidCents)) / BigInt(amountCents));
+}
+
+/** The same of a part of the credit. */
+export function paidShareOf(
+  credit: Pick<Proration, 'wholeCents' | 'amountCents' | 'unpaidCents'>,
+  partCents: Cents,
+): Cents {
+  return centsFromInt64((BigInt(paidWholeOf(credit)) * BigInt(partCents)) / BigInt(credit.amountCents));
 }
 
 function usableCredits(lines: readonly InvoiceLine[], pending: readonly Proration[]) {

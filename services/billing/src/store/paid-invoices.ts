@@ -10,6 +10,8 @@ export interface PaidInvoice {
   /** The session that it was paid with. */
   readonly checkoutSessionId: string | null;
   readonly amountPaidCents: Cents;
+  /** What of it a health card may pay. */
+  readonly eligibleCents: Cents;
   /** Whether all of it was paid, so that its credits paid a part of it. */
   readonly isPaid: boolean;
   readonly periodStart: Date;
@@ -42,6 +44,7 @@ export async function invoicesOfPeriod(
         id: row.id,
         checkoutSessionId: row.checkout_session_id,
         amountPaidCents: centsFromInt64(row.amount_paid_cents),
+        eligibleCents: centsFromInt64(row.eligible_cents),
         isPaid: row.status === 'paid',
         periodStart: row.period_start,
         periodEnd: row.period_end,
@@ -103,6 +106,7 @@ interface NewestRow {
   readonly id: string;
   readonly checkout_session_id: string | null;
   readonly amount_paid_cents: bigint;
+  readonly eligible_cents: bigint;
   readonly period_start: Date;
   readonly period_end: Date;
   readonly status: string;
@@ -110,7 +114,7 @@ interface NewestRow {
 
 const selectNewest = scoped<NewestRow>(
   'invoices.newest_of_subscription',
-  `select id, checkout_session_id, amount_paid_cents, period_start, period_end, status from invoices
+  `select id, checkout_session_id, amount_paid_cents, eligible_cents, period_start, period_end, status from invoices
    where account_id = $1 and test_mode = $2 and subscription_id = $3 order by id desc limit $4`,
 );
 interface CarriedRow {
