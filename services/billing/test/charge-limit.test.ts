@@ -99,6 +99,24 @@ describe('a subscription whose later periods are more than any card can be charg
   });
 });
 
+describe('a subscription of an earlier release that comes to too much', () => {
+  it.each(['none', 'create_prorations'])(
+    'may come to less, and to no more: %s [D14.389]',
+    async (prorationBehavior) => {
+      const id = await made(60_000_000, half('repeating'));
+      const item = { priceId: (await read(id)).subscription.items[0]?.priceId ?? '' };
+      await on.test.admin(
+        'update billing.subscription_items set quantity = 2, invoiced_cents = 60000000 where subscription_id = $1',
+        [id],
+      );
+      const quantity = (count: number) => update(id, { items: [{ ...item, quantity: count }], prorationBehavior });
+      await expect(quantity(3)).rejects.toMatchObject(tooLargeAt('items'));
+      const smaller = { items: priceOf(110_000_000), prorationBehavior };
+      expect((await update(id, smaller)).items).toMatchObject([{ unitAmountCents: 110_000_000 }]);
+    },
+  );
+});
+
 describe('what is pending and the next period together', () => {
   const middle = '2026-04-16T00:00:00.000Z';
   const waits = (unitAmountCents: number) => ({
@@ -115,6 +133,17 @@ describe('what is pending and the next period together', () => {
     await update(id, waits(70_000_000));
     await runAt(may);
     expect((await read(id)).invoice.status).toBe('paid');
+  });
+
+  it('are no more than any card can be charged where too little is due for an invoice now [D14.389]', async () => {
+    const id = await made(99_999_900, null);
+    on.at(middle);
+    const atOnce = { prorationBehavior: 'always_invoice' };
+    await expect(update(id, { items: priceOf(99_999_999), ...atOnce })).rejects.toMatchObject(tooLargeAt('items'));
+    expect(await pendingProrations(on.database, scope, id)).toEqual([]);
+    await update(id, { items: priceOf(99_999_930), ...atOnce });
+    await runAt(may);
+    expect((await read(id)).invoice).toMatchObject({ status: 'paid', totalCents: 99_999_945 });
   });
 
   it('are no more than any card can be charged once a coupon is cleared [D14.389]', async () => {

@@ -88,10 +88,12 @@ export async function applyItems(
   if (isTooMuch(pending)) throw tooManyPending();
   const charges = pending.filter(({ kind }) => kind === 'charge');
   refuseTooLarge(sumCents([...changed.lines.map((line) => line.totalCents), ...charges.map((one) => one.leftCents)]));
-  // What stays pending is charged with the next period.
-  if (!changed.invoicesNow) refuseTooLarge(changed.nextCents + duePending(pending));
-  await insertProrations(tx, scope, changed.prorations);
   const invoiced = changed.invoicesNow ? invoiceOfChange(changed, pending, at) : null;
+  // What stays pending is charged with the next period.
+  const nextCents = changed.nextCents + duePending(pending);
+  const isLarger = nextCents > nextPeriodCents(subscription) + duePending(earlier);
+  if (invoiced === null && isLarger) refuseTooLarge(nextCents);
+  await insertProrations(tx, scope, changed.prorations);
   if (invoiced === null) return changed.subscription;
   await writeInvoice(context, tx, scope, invoiced.invoice, invoiced, at);
   return invoiced.subscription;

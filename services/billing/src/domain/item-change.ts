@@ -69,7 +69,9 @@ export function changeItems(
   const eligibility = priced.items.map((one) => one.eligibility);
   const subscription = { ...before, ...rhythm, items };
   const discounts = before.discounts as readonly StoredDiscount[];
-  refuseTooLarge(laterPeriodCents(items, discounts));
+  const laterCents = laterPeriodCents(items, discounts);
+  // One of an earlier release that comes to too much may come to less.
+  if (laterCents > laterPeriodCents(before.items, discounts)) refuseTooLarge(laterCents);
   const nextCents = nextPeriodCents(subscription);
   if (before.status === 'trialing' || (behavior === 'none' && !beginsPeriod)) {
     return { subscription, prorations: [], lines: [], invoicesNow: false, nextCents };
