@@ -1,6 +1,7 @@
 import { newId } from '@eligo/values';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { completeWithCards } from '../src/actions/complete-with-cards.ts';
+import { createTestPaymentMethod } from '../src/actions/create-test-payment-method.ts';
 import type { Session } from '../src/domain/session.ts';
 import { loadSession } from '../src/store/sessions.ts';
 import { type ChargingFixture, openChargingFixture } from './charging-fixture.ts';
@@ -67,6 +68,32 @@ describe('a card that is named where a session is completed in test mode', () =>
       await expect(complete(session, id)).rejects.toMatchObject(notFound('payment_method', id));
     }
     await nothingCharged(session);
+  });
+
+  it('of a customer does not become the second card of another one that the session makes [D14.395]', async () => {
+    const stranger = await fixture.card('credit');
+    const terms = { customerId: null, card: 'hsa', cardLoc: [], offSession: true };
+    const ownerless = await createTestPaymentMethod(fixture.context, fixture.scope, terms);
+    const session = await fixture.session({
+      mode: 'subscription',
+      lines: [
+        line({ unitAmount: 4_000, recurring: true, class: 'auto_substantiation' }),
+        line({ unitAmount: 6_000, recurring: true }),
+      ],
+    });
+    for (const first of [ownerless.id, 'hsa']) {
+      await expect(complete(session, first, stranger.id)).rejects.toMatchObject(
+        notFound('second_payment_method', stranger.id),
+      );
+    }
+    await nothingCharged(session);
+    expect((await complete(session, 'hsa', 'credit')).status).toBe('complete');
+  });
+
+  it('of a customer pays beside one without, where the session keeps no card [D14.395]', async () => {
+    const lines = [line({ unitAmount: 4_000, class: 'auto_substantiation' }), line({ unitAmount: 6_000 })];
+    const session = await fixture.session({ lines });
+    expect((await complete(session, 'hsa', (await fixture.card('credit')).id)).status).toBe('complete');
   });
 
   it('of any customer pays a session without one, and a second card of another customer does not [D14.395]', async () => {

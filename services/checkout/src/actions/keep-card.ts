@@ -27,12 +27,16 @@ export async function cardKeeper(
   const session = await loadSession(context.database, scope, sessionId);
   if (session?.status !== 'open') return null;
   const isReviewed = isTyped && session.letterRequired && takesHealthCards(session);
-  const isKept =
-    session.mode === 'setup' || session.mode === 'subscription' || session.setupFutureUse !== null || isReviewed;
+  const isKept = keepsCards(session) || isReviewed;
   if (isKept && session.customerId === null) {
     return card === undefined ? null : newKeeper(context, scope, session, card);
   }
   return isKept ? session.customerId : null;
+}
+
+/** Whether a session keeps its cards for a customer, who is made if it has none and its first card has none. */
+export function keepsCards({ mode, setupFutureUse }: Session): boolean {
+  return mode === 'setup' || mode === 'subscription' || setupFutureUse !== null;
 }
 
 /**
