@@ -120,10 +120,20 @@ it.each([
     1_000,
   ],
   ['was refunded of what was captured in part', withLetter(5_000, 3_000, 1_500, 0, { captured: 2_500 }), 1_000],
+  ['is to be refunded, and a dispute holds half as much', withLetter(5_000, 3_000, 0, 3_000, { disputed: 1_500 }), 500],
+  ['is to be refunded, and a dispute leaves as much', withLetter(5_000, 3_000, 0, 3_000, { disputed: 2_000 }), 0],
+  ['is to be refunded, and a dispute leaves less', withLetter(5_000, 3_000, 0, 3_000, { disputed: 4_000 }), 0],
   ['is to be refunded, where the shop refunded more than the plan', withLetter(5_000, 3_000, 2_500, 3_000), 0],
   ['is all that the plan costs', withLetter(3_000, 3_000, 3_000, 0), 0],
 ] as const)('takes nothing of a plan for a letter fee that %s [D14.330, D14.383, D14.385]', (_what, plan, kept) => {
   expect(keptOfRecurring([plan, line(1_000, 0, false)], amounts(6_000, 0, 6_000))).toBe(kept);
+});
+
+it('keeps beside a dispute as much before the letter fee is refunded as after [D14.383, D14.384]', () => {
+  const pending = withLetter(13_000, 3_000, 0, 3_000, { disputed: 6_500 });
+  const refunded = withLetter(13_000, 3_000, 3_000, 0, { disputed: 6_500 });
+  expect(keptOfRecurring([pending], amounts(13_000, 6_500))).toBe(3_500);
+  expect(keptOfRecurring([refunded], amounts(10_000, 6_500))).toBe(3_500);
 });
 
 it.each([
@@ -164,7 +174,9 @@ it('never keeps more of a line than was captured and is neither refunded, disput
       expect(takenBackCents).toBeGreaterThanOrEqual(0);
       expect(takenBackCents).toBeLessThanOrEqual(paidCents);
       expect(paidCents - takenBackCents).toBeLessThanOrEqual(left - disputedCents);
-      expect(paidCents - takenBackCents).toBeLessThanOrEqual(Math.max(0, left - letterFeeToRefundCents));
+      expect(paidCents - takenBackCents).toBeLessThanOrEqual(
+        Math.max(0, left - disputedCents - letterFeeToRefundCents),
+      );
     }),
     { numRuns: 2_000 },
   );

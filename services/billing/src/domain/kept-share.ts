@@ -67,7 +67,10 @@ function shareOfLine(line: PaidLine, wholeCents: Cents, session: SessionAmounts)
   // A letter fee that is given back is no part of what is left: it is refunded by itself.
   const besideCents = cents(Math.max(0, restCents - letterFeeToRefundCents));
   const leftCents = cents(Math.min(paidCents, partOf(besideCents, timeCents, totalCents - letterFeeCents)));
-  const keptCents = partOf(leftCents, restCents - heldOf(line, restCents, session), restCents);
+  const freeCents = restCents - heldOf(line, restCents, session);
+  // As it is once the fee is refunded, out of what disputes leave.
+  const mostCents = Math.max(0, freeCents - letterFeeToRefundCents);
+  const keptCents = Math.min(partOf(leftCents, freeCents, restCents), mostCents);
   return { paidCents, takenBackCents: cents(paidCents - keptCents) };
 }
 

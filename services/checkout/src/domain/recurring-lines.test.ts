@@ -159,6 +159,22 @@ describe('a refund of unused time', () => {
     expect(perLine(sold, 1_000)).toEqual(expected);
   });
 
+  it.each([
+    ['is to be refunded', 0, 3_000],
+    ['was refunded', 3_000, 0],
+  ])(
+    'counts what a dispute leaves beside a letter fee that %s, which comes out of that [D14.383, D14.384]',
+    (_what, refunded, pending) => {
+      const withFee = plan('other', 13_000, { refunded, recurs: { fee: 3_000 } });
+      const sold = {
+        ...session([plan('health', 3_500), withFee], { other: 6_500 }),
+        letterFees: letterFee(3_000, pending),
+      };
+      // Of 35.00 each.
+      expect(perLine(sold, 1_000)).toEqual([500, 500]);
+    },
+  );
+
   it('is refused as any other refund is [D14.349]', () => {
     expect(() => unusedTime(session([plan('health', 1_000)]), 0)).toThrow(
       expect.objectContaining({ code: 'refund_amount_invalid' }),

@@ -58,7 +58,8 @@ export function allocateOverRecurring(session: SessionInTime, instruction: Instr
   return finish(fills, session, instruction, componentsOf(session, instruction));
 }
 
-// Of what remains of a line that recurs, what was paid for its time: not its fees, nor what a dispute of its card holds, which is of each line in proportion.
+// Of what remains of a line that recurs, what was paid for its time: not its fees, nor what a dispute of its card holds, which is of each line in proportion. A letter fee that is still to be
+// refunded comes out of what the dispute leaves of the line, as it does once it is refunded.
 function restOfTime(line: LineInTime, session: SessionInTime): Cents {
   const rest = restOfLine(line);
   const card = session.cards.find(({ paymentIntentId }) => paymentIntentId === line.paymentIntentId);
@@ -68,8 +69,9 @@ function restOfTime(line: LineInTime, session: SessionInTime): Cents {
   const { wholeCents = 0, pendingCents = 0 } = session.letterFees.get(line.lineId ?? line.id) ?? {};
   const besideCents = Math.max(0, rest - pendingCents);
   const timeCents = partOf(besideCents, totalCents - feeCents, totalCents - wholeCents);
-  const lines = linesOf(card, session.lines).map(restOfLine);
-  return notHeld(timeCents, restOfCard(card), sumCents(lines));
+  const [ofCard, ofLines] = [restOfCard(card), sumCents(linesOf(card, session.lines).map(restOfLine))];
+  const leftCents = Math.max(0, notHeld(rest, ofCard, ofLines) - pendingCents);
+  return cents(Math.min(notHeld(timeCents, ofCard, ofLines), leftCents));
 }
 
 // Rounded down; of nothing, nothing.
