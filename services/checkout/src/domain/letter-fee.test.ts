@@ -150,14 +150,33 @@ describe('the letter fee that is given back', () => {
       2_000,
     ],
     ['was refunded by an earlier release', session(3_000), lines(given(0, 0, 2_000), given(0, 0, 1_000)), 1_000],
+    ['is to be refunded beside as large a refund of the shop', session(3_000), lines(given(3_000, 0, 3_000)), 3_000],
     [
-      'was refunded by an earlier process of refunds',
+      'is to be refunded beside two that sum to it',
+      session(3_000),
+      lines(given(3_000, 0, 1_000), given(0, 0, 2_000)),
+      3_000,
+    ],
+    [
+      'was refunded by an earlier process of refunds, which notes nothing',
       session(3_000),
       lines(given(3_000, 0, 2_000), given(0, 0, 1_000)),
-      1_000,
+      3_000,
     ],
+    ['was refunded as far as it remained', session(1_000), lines(given(1_000, 1_000, 1_000)), 0],
   ] as const)('of a line %s [D14.383, D14.385]', (_what, of, all, pendingCents) => {
     expect([...letterFeesGivenBack(of, all)]).toEqual([['0', { wholeCents: 3_000, pendingCents }]]);
+  });
+
+  it('is a part of the lines alone that give some of it back: the fee that the shop keeps of another counts as any fee [D14.383, D14.385]', () => {
+    const fees = [{ amountCents: cents(6_000) } as SessionFee];
+    const both = { ...session(4_000), fees, letterFeeCents: cents(6_000) };
+    const [kept, cut] = lines(
+      { ...given(0, 0, 3_000), amountFeeCents: 3_000 },
+      { ...given(1_000, 1_000, 1_000), amountFeeCents: 3_000 },
+    );
+    const all = [kept, cut].flatMap((line) => line ?? []);
+    expect([...letterFeesGivenBack(both, all)]).toEqual([['1', { wholeCents: 3_000, pendingCents: 0 }]]);
   });
 
   it.each([

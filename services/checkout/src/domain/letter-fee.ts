@@ -56,27 +56,29 @@ export function capturedLetterFee(session: SessionWithFee, lines: readonly Sessi
 }
 
 /**
- * The letter fee that is given back, by the line that it is a part of; none while the fee is kept. Its refund says that it is the fee, and is noted at these lines. One of an
- * earlier release does not, and was spread over all lines of its card: where exactly the fee was refunded of a session, it counts as the fee. `lines` are all lines, in the cart's order.
+ * The letter fee that is given back, by the line that it is a part of; none while the fee is kept. Its refund says that it is the fee, and is noted at these lines: until then all of it is to
+ * be refunded, whatever else is. One of an earlier release notes nothing, and was spread over all lines of its card: where exactly the fee was refunded of a session, it counts as the fee.
+ * `lines` are all lines, in the cart's order.
  */
 export function letterFeesGivenBack(
   session: SessionWithFee & Pick<Session, 'amountRefundedCents'>,
   lines: readonly LineWithFees[],
 ): ReadonlyMap<string, LetterFeeOfLine> {
   if (session.letterFeeStatus !== 'refunded') return new Map();
-  const isNoted = lines.some((line) => line.letterFeeGivenBackCents > 0);
-  const fees = letterFeeParts(session, lines).map(({ line, part }) => ({
-    ...{ line, wholeCents: part, refundedCents: line.letterFeeRefundedCents },
-    givenBackCents: isNoted ? line.letterFeeGivenBackCents : capturedOf(line, part),
-  }));
-  const isUnnamed =
-    fees.every(({ refundedCents }) => refundedCents === 0) &&
-    session.amountRefundedCents === sumCents(fees.map(({ givenBackCents }) => givenBackCents));
-  if (!isNoted && !isUnnamed) return new Map();
+  const parts = letterFeeParts(session, lines);
+  const noted = parts.filter(({ line }) => line.letterFeeGivenBackCents > 0);
+  if (noted.length > 0) {
+    return new Map(
+      noted.map(({ line: { id, letterFeeGivenBackCents, letterFeeRefundedCents }, part }) => {
+        return [id, { wholeCents: part, pendingCents: cents(letterFeeGivenBackCents - letterFeeRefundedCents) }];
+      }),
+    );
+  }
+  const fees = parts.map(({ line, part }) => ({ line, wholeCents: part, capturedCents: capturedOf(line, part) }));
+  if (session.amountRefundedCents !== sumCents(fees.map(({ capturedCents }) => capturedCents))) return new Map();
   return new Map(
-    fees.map(({ line, wholeCents, refundedCents, givenBackCents }) => {
-      const refunded = isUnnamed ? Math.min(line.amountRefundedCents, givenBackCents) : refundedCents;
-      return [line.id, { wholeCents, pendingCents: cents(givenBackCents - refunded) }];
+    fees.map(({ line, wholeCents, capturedCents }) => {
+      return [line.id, { wholeCents, pendingCents: cents(Math.max(0, capturedCents - line.amountRefundedCents)) }];
     }),
   );
 }
