@@ -47,7 +47,7 @@ import {
 import { closeRefundId } from '../src/store/refund-reservations.ts';
 import { loadRefundedLines } from '../src/store/refunded-lines.ts';
 import { advanceRenewalNote } from '../src/store/renewal-notes.ts';
-import { noteLetterFeeGivenBack } from '../src/store/session-lines.ts';
+import { keepRestOfLetterFees, noteLetterFeeGivenBack } from '../src/store/session-lines.ts';
 import { findBackupOf, findSetupIntent, takeNextTry } from '../src/store/setup-intents.ts';
 import type { ChargingFixture } from './charging-fixture.ts';
 import { line } from './fixture.ts';
@@ -97,6 +97,7 @@ export async function exerciseRareWork(fixture: ChargingFixture): Promise<void> 
     await noteLetterFeeGivenBack(tx, scope, seededId('fcs', 5), [
       { lineId: newId('line_item'), amountCents: cents(1) },
     ]);
+    await keepRestOfLetterFees(tx, scope, [seededId('fcs', 5)]);
     await kindsOfChargedCards(tx, scope, [seededId('fpi', 1), seededId('fpi', 2)]);
     await linkAttempt(tx, scope, use, seededId('fatt', 1));
     await claimAttempt(tx, scope, seededId('fatt', 21), leaseMs);

@@ -1,112 +1,33 @@
 import { cents, newId } from '@eligo/values';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createSession } from '../src/actions/create-session.ts';
 import { readLineItems } from '../src/actions/read-line-items.ts';
-import { recordDispute } from '../src/actions/record-dispute.ts';
 import { releaseRefund } from '../src/actions/release-refund.ts';
 import { reserveRefund, reserveRefundAlone } from '../src/actions/reserve-refund.ts';
-import { visitPage } from '../src/actions/visit-page.ts';
-import type { RefundInstruction } from '../src/domain/refund-allocation.ts';
 import type { Session } from '../src/domain/session.ts';
 import { lineStandingMessage } from '../src/messages/line-item.ts';
-import { sessionRequestOf } from '../src/rpc/session-request.ts';
 import { loadRefundedLines } from '../src/store/refunded-lines.ts';
-import { type CapturesFixture, openCapturesFixture } from './captures-fixture.ts';
-import { callIn, line, sessionMessage, start } from './fixture.ts';
+import { line, start } from './fixture.ts';
 import { change } from './guarded-rows.ts';
-import { type LettersFixture, letterLine, lettersFixture } from './letters-fixture.ts';
+import {
+  type LetterFeesFixture,
+  type LineRow,
+  letterFeeCents,
+  letterPlan,
+  ofPlan,
+  openLetterFeesFixture,
+} from './letter-fees-fixture.ts';
+import { letterLine } from './letters-fixture.ts';
 
-let fixture: CapturesFixture;
-let letters: LettersFixture;
+let fees: LetterFeesFixture;
+let fixture: LetterFeesFixture['fixture'];
+let letters: LetterFeesFixture['letters'];
 beforeAll(async () => {
-  fixture = await openCapturesFixture();
-  letters = lettersFixture(fixture);
+  fees = await openLetterFeesFixture();
+  ({ fixture, letters } = fees);
 });
 afterAll(() => fixture.close());
 afterEach(() => fixture.clock.set(start));
-
-const letterFeeCents = 3_000;
-const ofPlan = (unitAmount: number, parts: Partial<Parameters<typeof line>[0]> = {}) =>
-  line({ unitAmount, recurring: true, ...parts });
-const letterPlan = (unitAmount: number) => ofPlan(unitAmount, { class: 'letter_of_medical_necessity' });
-
-const create = (parts: Parameters<typeof sessionMessage>[0]) =>
-  createSession(fixture.context, callIn(fixture.scope, { letterFeeCents }), sessionRequestOf(sessionMessage(parts)));
-
-/** Paid by an ordinary card alone, so that nothing is reviewed and the fee is given back. */
-async function sold(lines: NonNullable<Parameters<typeof sessionMessage>[0]>['lines']): Promise<Session> {
-  const credit = await fixture.card('credit');
-  const made = await create({ mode: 'subscription', customerId: credit.customerId, ...(lines && { lines }) });
-  const session = await letters.pay(made, [credit]);
-  expect(session).toMatchObject({ status: 'complete', letterFeeStatus: 'refunded', amountRefundedCents: 0 });
-  return session;
-}
-
-/** A plan of 20.00, a device of 40.00 for the health card. The letter of the plan is denied, and another card pays the plan with the fee of 30.00. */
-async function denied(): Promise<Session> {
-  const [hsa, credit] = await Promise.all([fixture.card('hsa'), fixture.card('credit')]);
-  const lines = [letterPlan(2_000), line({ unitAmount: 4_000, class: 'vision' })];
-  const made = await create({ mode: 'subscription', customerId: hsa.customerId, lines });
-  await letters.pay(made, [hsa]);
-  await visitPage(fixture.context, fixture.scope, made.id, {});
-  await letters.decide(await letters.onlyLetter(made), 'denied');
-  await letters.sweepAll();
-  await letters.pay(made, [hsa, credit]);
-  await letters.sweepAll();
-  const session = await fixture.reload(made);
-  expect(session).toMatchObject({ status: 'complete', letterFeeStatus: 'refunded', amountReceivedCents: 9_000 });
-  return session;
-}
-
-const reserve = (
-  { id: sessionId }: Session,
-  instruction: Partial<RefundInstruction>,
-  { refundId = newId('refund'), reserves = reserveRefund } = {},
-) =>
-  reserves(fixture.context, fixture.scope, {
-    ...{ refundId, sessionId, paymentIntentId: null, features: [], preview: false },
-    instruction: { entries: [], methods: [], ...instruction },
-  });
-const refundFee = (session: Session, with_: Parameters<typeof reserve>[2] = {}) =>
-  reserve(session, { amount: cents(letterFeeCents), atMost: true, letterFee: true }, with_);
-const refundLine = async (session: Session, place: number, amount: number) =>
-  reserve(session, { entries: [{ priceId: (await fixture.prices(session))[place] ?? '', amount: cents(amount) }] });
-const unusedTime = (session: Session, amount: number) =>
-  reserve(session, { amount: cents(amount), atMost: true, recurringLinesOnly: true });
-const dispute = async ({ id }: Session, heldCents: number, seq = 1n, disputeId = newId('dispute')) => {
-  const [intent] = await fixture.test.admin<{ processor_intent_id: string }>(
-    "select processor_intent_id from checkout.payment_intents where session_id = $1 and leg = 'other'",
-    [id],
-  );
-  const held = { disputeId, amountCents: cents(heldCents), heldCents: cents(heldCents), seq };
-  await recordDispute(fixture.context, fixture.scope, intent?.processor_intent_id ?? '', held);
-};
-
-interface LineRow {
-  readonly id: string;
-  readonly captured: number;
-  readonly refunded: number;
-  readonly fee: number;
-  readonly given_back: number;
-  readonly fee_refunded: number;
-}
-
-const rowsOf = ({ id }: Session) =>
-  fixture.test.admin<LineRow>(
-    `select id, amount_captured_cents::int as captured, amount_refunded_cents::int as refunded, amount_fee_cents::int as fee,
-       letter_fee_given_back_cents::int as given_back, letter_fee_refunded_cents::int as fee_refunded
-     from checkout.session_lines where session_id = $1 order by position`,
-    [id],
-  );
-/** What was refunded of each line, and what of that is its letter fee. */
-const refunded = async (session: Session) =>
-  (await rowsOf(session)).map(({ refunded: all, fee_refunded }) => [all, fee_refunded]);
-/** The letter fee of each line that billing is told of, and what is still to be refunded of it. */
-const told = async ({ id }: Session) =>
-  (await readLineItems(fixture.context, fixture.scope, id)).map(lineStandingMessage).map((message) => {
-    return [Number(message.letterFeeCents), Number(message.letterFeeToRefundCents)];
-  });
 
 describe('the refund of a letter fee', () => {
   it.each([
@@ -115,37 +36,39 @@ describe('the refund of a letter fee', () => {
   ] as const)(
     'that is reserved %s is noted at the line that the fee is a part of, and at no other line of its card [D14.179, D14.385]',
     async (_how, reserves) => {
-      const session = await sold([ofPlan(10_000), letterLine(2_000)]);
-      expect(await told(session)).toEqual([
+      const session = await fees.sold([ofPlan(10_000), letterLine(2_000)]);
+      expect(await fees.told(session)).toEqual([
         [0, 0],
         [3_000, 3_000],
       ]);
       const refundId = newId('refund');
-      const { cards } = await refundFee(session, { refundId, reserves });
+      const { cards } = await fees.refundFee(session, { refundId, reserves });
       expect(cards).toMatchObject([{ amountCents: 3_000 }]);
-      expect(await refunded(session)).toEqual([
+      expect(await fees.refunded(session)).toEqual([
         [0, 0],
         [3_000, 3_000],
       ]);
-      expect(await told(session)).toEqual([
+      expect(await fees.told(session)).toEqual([
         [0, 0],
         [3_000, 0],
       ]);
       // A repeated command is answered as before, and receipts and proofs name the line.
-      await refundFee(session, { refundId, reserves });
-      const [, device] = await rowsOf(session);
+      await fees.refundFee(session, { refundId, reserves });
+      const [, device] = await fees.rowsOf(session);
       expect(await loadRefundedLines(fixture.database, fixture.scope, refundId)).toMatchObject([
         { lineId: device?.id, amountCents: 3_000 },
       ]);
-      await expect(refundFee(session, { reserves })).rejects.toMatchObject({ code: 'refund_amount_exceeds_remaining' });
+      await expect(fees.refundFee(session, { reserves })).rejects.toMatchObject({
+        code: 'refund_amount_exceeds_remaining',
+      });
       await fixture.booksAgree(session);
     },
   );
 
   it('is divided between the lines that need a letter as the fee was [D14.179, D14.385]', async () => {
-    const session = await sold([letterPlan(1_000), ofPlan(5_000), letterLine(2_000)]);
-    await refundFee(session);
-    expect(await refunded(session)).toEqual([
+    const session = await fees.sold([letterPlan(1_000), ofPlan(5_000), letterLine(2_000)]);
+    await fees.refundFee(session);
+    expect(await fees.refunded(session)).toEqual([
       [1_000, 1_000],
       [0, 0],
       [2_000, 2_000],
@@ -153,17 +76,17 @@ describe('the refund of a letter fee', () => {
   });
 
   it('of a denied letter leaves the plan and what the shop refunds of it: each card gets its own back [D14.172, D14.349, D14.385]', async () => {
-    const session = await denied();
-    await refundLine(session, 0, 400);
-    expect(await told(session)).toEqual([
+    const session = await fees.denied();
+    await fees.refundLine(session, 0, 400);
+    expect(await fees.told(session)).toEqual([
       [3_000, 3_000],
       [0, 0],
     ]);
-    await refundFee(session);
-    await refundLine(session, 1, 1_000);
-    const { cards } = await unusedTime(session, 800);
+    await fees.refundFee(session);
+    await fees.refundLine(session, 1, 1_000);
+    const { cards } = await fees.unusedTime(session, 800);
     expect(cards.map(({ intent, amountCents }) => [intent.leg, amountCents])).toEqual([['other', 800]]);
-    expect(await refunded(session)).toEqual([
+    expect(await fees.refunded(session)).toEqual([
       [400 + 3_000 + 800, 3_000],
       [1_000, 0],
     ]);
@@ -171,44 +94,48 @@ describe('the refund of a letter fee', () => {
   });
 
   it('takes what another refund and a dispute have left of its line and its card [D14.124, D14.385]', async () => {
-    const session = await sold([letterPlan(2_000), ofPlan(1_000)]);
-    await refundLine(session, 0, 4_000);
-    await refundFee(session);
-    expect(await refunded(session)).toEqual([
+    const session = await fees.sold([letterPlan(2_000), ofPlan(1_000)]);
+    await fees.refundLine(session, 0, 4_000);
+    await fees.refundFee(session);
+    expect(await fees.refunded(session)).toEqual([
       [5_000, 1_000],
       [0, 0],
     ]);
     // As much as the fee, before the command comes.
-    const alike = await sold([letterPlan(2_000), ofPlan(1_000)]);
-    await refundLine(alike, 0, 3_000);
-    await refundFee(alike);
-    expect(await refunded(alike)).toEqual([
+    const alike = await fees.sold([letterPlan(2_000), ofPlan(1_000)]);
+    await fees.refundLine(alike, 0, 3_000);
+    expect(await fees.told(alike)).toEqual([
+      [3_000, 3_000],
+      [0, 0],
+    ]);
+    await fees.refundFee(alike);
+    expect(await fees.refunded(alike)).toEqual([
       [5_000, 2_000],
       [0, 0],
     ]);
-    const other = await sold([letterPlan(2_000)]);
-    await dispute(other, 4_000);
-    await refundFee(other);
-    expect(await refunded(other)).toEqual([[1_000, 1_000]]);
+    const other = await fees.sold([letterPlan(2_000)]);
+    await fees.dispute(other, 4_000);
+    await fees.refundFee(other);
+    expect(await fees.refunded(other)).toEqual([[1_000, 1_000]]);
   });
 
   it('that fails is kept by the shop: it is a part of its line again, and is not refunded twice [D14.385]', async () => {
-    const session = await sold([letterPlan(2_000), ofPlan(1_000)]);
+    const session = await fees.sold([letterPlan(2_000), ofPlan(1_000)]);
     const refundId = newId('refund');
-    await refundFee(session, { refundId });
+    await fees.refundFee(session, { refundId });
     await releaseRefund(fixture.context, fixture.scope, refundId, []);
-    expect(await refunded(session)).toEqual([
+    expect(await fees.refunded(session)).toEqual([
       [0, 0],
       [0, 0],
     ]);
-    expect(await told(session)).toEqual([
+    expect(await fees.told(session)).toEqual([
       [0, 0],
       [0, 0],
     ]);
-    await expect(refundFee(session)).rejects.toMatchObject({ code: 'refund_amount_exceeds_remaining' });
+    await expect(fees.refundFee(session)).rejects.toMatchObject({ code: 'refund_amount_exceeds_remaining' });
     // The shop gives the fee back by hand.
-    await refundLine(session, 0, 3_000);
-    expect(await told(session)).toEqual([
+    await fees.refundLine(session, 0, 3_000);
+    expect(await fees.told(session)).toEqual([
       [3_000, 0],
       [0, 0],
     ]);
@@ -216,25 +143,25 @@ describe('the refund of a letter fee', () => {
   });
 
   it('that an earlier release decided is spread over the lines of its card as before, and billing is told what was the fee [D14.383, D14.385]', async () => {
-    const session = await sold([letterPlan(2_000), line({ unitAmount: 5_000 })]);
+    const session = await fees.sold([letterPlan(2_000), line({ unitAmount: 5_000 })]);
     await fixture.test.admin('alter table checkout.session_lines disable trigger guard_letter_fee_of_line');
     await fixture.test.admin(
       'update checkout.session_lines set letter_fee_given_back_cents = 0 where session_id = $1',
       [session.id],
     );
     await fixture.test.admin('alter table checkout.session_lines enable trigger guard_letter_fee_of_line');
-    await reserve(session, { amount: cents(3_000), atMost: true });
-    expect(await refunded(session)).toEqual([
+    await fees.reserve(session, { amount: cents(3_000), atMost: true });
+    expect(await fees.refunded(session)).toEqual([
       [1_500, 0],
       [1_500, 0],
     ]);
-    expect(await told(session)).toEqual([
+    expect(await fees.told(session)).toEqual([
       [3_000, 1_500],
       [0, 0],
     ]);
     // Beside another refund it is not known which was the fee's.
-    await refundLine(session, 1, 500);
-    expect(await told(session)).toEqual([
+    await fees.refundLine(session, 1, 500);
+    expect(await fees.told(session)).toEqual([
       [0, 0],
       [0, 0],
     ]);
@@ -264,26 +191,26 @@ describe('the database refuses, whatever a statement says', () => {
     });
   /** Paid with a letter fee that no line has noted. */
   async function unnoted(): Promise<{ session: Session; rows: LineRow[] }> {
-    const session = await sold([letterPlan(2_000), ofPlan(1_000)]);
+    const session = await fees.sold([letterPlan(2_000), ofPlan(1_000)]);
     const refundId = newId('refund');
-    await refundFee(session, { refundId });
+    await fees.refundFee(session, { refundId });
     await releaseRefund(fixture.context, fixture.scope, refundId, []);
-    return { session, rows: await rowsOf(session) };
+    return { session, rows: await fees.rowsOf(session) };
   }
 
   it('a letter fee of a line beyond the fees of the line, or beyond what was captured and is not refunded [D14.385]', async () => {
     const { session, rows } = await unnoted();
     await refuses(set(rows[0]?.id, 3_001), 'letter_fee_within_line');
     await refuses(set(rows[1]?.id, 1), 'letter_fee_within_line');
-    await refundLine(session, 0, 4_000);
+    await fees.refundLine(session, 0, 4_000);
     await refuses(set(rows[0]?.id, 1_001), 'letter_fee_was_captured');
     await set(rows[0]?.id, 1_000);
   });
 
   it('a refund of a letter fee beyond what is given back of the line, or beyond what is refunded of it [D14.385]', async () => {
-    const session = await sold([letterPlan(2_000)]);
-    await refundLine(session, 0, 1_000);
-    const [row] = await rowsOf(session);
+    const session = await fees.sold([letterPlan(2_000)]);
+    await fees.refundLine(session, 0, 1_000);
+    const [row] = await fees.rowsOf(session);
     const setRefunded = (letter_fee_refunded_cents: number) =>
       change(fixture.test, 'session_lines', row?.id ?? '', { letter_fee_refunded_cents });
     for (const amount of [-1, 1_001, 3_001]) await refuses(setRefunded(amount), 'letter_fee_within_line');
@@ -291,12 +218,12 @@ describe('the database refuses, whatever a statement says', () => {
   });
 
   it('a letter fee that is given back anew, or is less without a failed refund [D14.385]', async () => {
-    const session = await sold([letterPlan(2_000), letterLine(1_000)]);
-    const [plan] = await rowsOf(session);
+    const session = await fees.sold([letterPlan(2_000), letterLine(1_000)]);
+    const [plan] = await fees.rowsOf(session);
     expect(plan).toMatchObject({ given_back: 2_000 });
     await refuses(set(plan?.id, 2_001), 'letter_fee_is_given_back_once');
     await refuses(set(plan?.id, 1_999), 'letter_fee_is_kept_where_its_refund_failed');
-    await refundFee(session);
+    await fees.refundFee(session);
     await refuses(set(plan?.id, 1_500, 1_600), 'letter_fee_is_kept_where_its_refund_failed');
     await set(plan?.id, 1_500, 1_500);
   });
@@ -319,9 +246,9 @@ describe('the database refuses, whatever a statement says', () => {
   });
 
   it('a part of a refund that is a letter fee in part [D14.385]', async () => {
-    const session = await sold([letterPlan(2_000)]);
+    const session = await fees.sold([letterPlan(2_000)]);
     const refundId = newId('refund');
-    await refundFee(session, { refundId });
+    await fees.refundFee(session, { refundId });
     const setPart = (amount: number) =>
       fixture.test.admin('update checkout.refund_reservation_lines set letter_fee_cents = $2 where refund_id = $1', [
         refundId,
@@ -357,16 +284,17 @@ const step = fc.oneof(
 it('no line gives back more than it was paid, with its letter fee and what disputes hold, nor more of the fee than is its own, in any order [D14.179, D14.385]', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 12 }), async (steps) => {
-      const session = await sold([letterPlan(2_500), ofPlan(1_000), letterLine(500)]);
+      const session = await fees.sold([letterPlan(2_500), ofPlan(1_000), letterLine(500)]);
       const disputeId = newId('dispute');
       const begun: string[] = [];
       let seq = 0n;
+      let isEnded = false;
       for (const one of steps) {
         const refundId = newId('refund');
         const act = async () => {
           if (one.what === 'release')
             return releaseRefund(fixture.context, fixture.scope, begun[one.which] ?? refundId, []);
-          if (one.what === 'dispute') return dispute(session, one.held, ++seq, disputeId);
+          if (one.what === 'dispute') return fees.dispute(session, one.held, ++seq, disputeId);
           begun.push(refundId);
           const amount = cents(one.amount);
           const priceId = (await fixture.prices(session))['place' in one ? one.place : 0] ?? '';
@@ -376,13 +304,14 @@ it('no line gives back more than it was paid, with its letter fee and what dispu
             amount: { amount },
             line: { entries: [{ priceId, amount }] },
           }[one.what];
-          await reserve(session, instruction, { refundId });
+          await fees.reserve(session, instruction, { refundId });
         };
         await act().catch((error: { code?: string }) => {
           expect(['refund_amount_exceeds_remaining', 'conflict']).toContain(error.code);
         });
+        isEnded ||= one.what === 'fee';
         const [rows, standings] = await Promise.all([
-          rowsOf(session),
+          fees.rowsOf(session),
           readLineItems(fixture.context, fixture.scope, session.id),
         ]);
         for (const [place, row] of rows.entries()) {
@@ -390,6 +319,7 @@ it('no line gives back more than it was paid, with its letter fee and what dispu
           expect(row.refunded + disputed).toBeLessThanOrEqual(row.captured);
           expect(row.fee_refunded).toBeLessThanOrEqual(Math.min(row.given_back, row.refunded));
           expect(row.given_back).toBeLessThanOrEqual(row.fee);
+          if (isEnded) expect(row.given_back).toBe(row.fee_refunded);
         }
         expect(rows.reduce((sum, { given_back }) => sum + given_back, 0)).toBeLessThanOrEqual(letterFeeCents);
       }

@@ -15,6 +15,7 @@ import {
   type RefundStanding,
 } from '../store/refund-facts.ts';
 import { findReservation, refundIdIsUsed, writeReservations } from '../store/refund-reservations.ts';
+import { keepRestOfLetterFees } from '../store/session-lines.ts';
 import { actingTime, timeOnClock } from '../store/test-clocks.ts';
 import {
   describe,
@@ -54,21 +55,22 @@ export async function reserveRefundAlone(
     withTx(context.database, scope, (tx) => reserve(context, tx, scope, reservation), {
       lockTimeoutMs: context.budgets.lockMs,
     });
-  try {
-    return await run();
-  } catch (error) {
+  const outcome = await run().catch((error) => {
     // Its id was used since it was looked up: now it is found.
     if (refundIdIsUsed(error)) return run();
     throw error;
-  }
+  });
+  if (outcome instanceof Failure) throw outcome;
+  return outcome;
 }
 
+// A failure that it returns is final, and what it has written is kept.
 async function reserve(
   context: Reserving,
   tx: Tx,
   scope: Scope,
   reservation: RefundReservation,
-): Promise<ReservedRefund> {
+): Promise<ReservedRefund | Failure> {
   const { refundId, instruction } = reservation;
   const intent =
     reservation.paymentIntentId === null ? undefined : await findIntent(tx, scope, reservation.paymentIntentId);
@@ -95,12 +97,35 @@ async function reserve(
       : await timeOnClock(tx, scope, context.clock, session.testClockId);
   const cards = subject.cards.filter((card) => intent === undefined || card.intent.id === intent.id);
   if (reservation.preview) return previewedReservation(reservation, { ...subject, cards }, at);
-  const { reserved, write } = plannedReservation(scope, reservation, { ...subject, cards }, at);
+  const planned = planOrRefusal(scope, reservation, { ...subject, cards }, at);
+  if (planned instanceof Failure) return refused(tx, scope, reservation, session, planned);
+  const { reserved, write } = planned;
   const written = writeReservations(tx, scope, [write]);
   commitBehind(tx);
   await written;
   wakeRelayAfterCommit(tx);
   return reserved;
+}
+
+function planOrRefusal(...facts: Parameters<typeof plannedReservation>) {
+  try {
+    return plannedReservation(...facts);
+  } catch (error) {
+    if (error instanceof Failure) return error;
+    throw error;
+  }
+}
+
+// The command for a letter fee ends with a refusal: nothing more of the fee is to be given back.
+async function refused(
+  tx: Tx,
+  scope: Scope,
+  { instruction }: RefundReservation,
+  session: Session | undefined,
+  failure: Failure,
+): Promise<Failure> {
+  if (instruction.letterFee === true && session !== undefined) await keepRestOfLetterFees(tx, scope, [session.id]);
+  return failure;
 }
 
 // Of a session that is complete, the rest of a hold is only to be voided: Eligo refunds a letter fee to one of two cards at that moment. A partner waits for that.

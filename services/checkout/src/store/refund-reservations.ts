@@ -3,6 +3,7 @@ import { type Db, isUniqueViolation, type Scope, scoped, type Tx } from '@eligo/
 import { type Cents, cents, centsFromInt64, newId } from '@eligo/values';
 import type { RefundAllocation, RefundComponents } from '../domain/refund-allocation.ts';
 import type { RefundedCapture } from '../domain/refunded-captures.ts';
+import { keepRestOfLetterFees } from './session-lines.ts';
 
 /** A refund as it was taken out of what remains. */
 export interface Reservation extends RefundComponents {
@@ -164,8 +165,8 @@ export interface ReservationWrite {
 
 /**
  * Takes refunds out of what remains, in one statement: their ids, their parts and ledger pairs, the lines, cards and charges, the sessions and the
- * events. The caller holds the lock of each session, or that of an intent without a session; no two are of one session. The row constraints hold the
- * limits, and the unique constraint on the id (`refundIdIsUsed`) refuses one that has been used.
+ * events. Another one keeps what the refund of a letter fee leaves of it. The caller holds the lock of each session, or that of an intent without a session; no two are of one session. The row
+ * constraints hold the limits, and the unique constraint on the id (`refundIdIsUsed`) refuses one that has been used.
  */
 export async function writeReservations(
   tx: Tx,
@@ -182,7 +183,7 @@ export async function writeReservations(
     allocation.lines.map((line) => ({ ...line, refundId, sessionId, letterFeeCents: isLetterFee ? line.amount : 0 })),
   );
   const captures = reservations.flatMap((one) => one.captures.map((part) => ({ ...part, refundId: one.refundId })));
-  await tx.execute(write, scope, [
+  const written = tx.execute(write, scope, [
     reservations.map(({ refundId }) => refundId),
     reservations.map(({ sessionId }) => sessionId),
     reservations.map(({ paymentIntentId }) => paymentIntentId),
@@ -209,6 +210,8 @@ export async function writeReservations(
     lines.map(({ letterFeeCents }) => letterFeeCents),
     ...encodedOutboxValues(reservations.flatMap(({ events }) => events)),
   ]);
+  const ofFees = reservations.flatMap(({ sessionId, isLetterFee }) => (isLetterFee ? (sessionId ?? []) : []));
+  await Promise.all([written, ofFees.length === 0 ? undefined : keepRestOfLetterFees(tx, scope, ofFees)]);
 }
 
 /** Whether the error says that a refund's id has been used. */
@@ -230,7 +233,8 @@ const release = scoped<{ payment_intent_id: string; amount_cents: bigint }>(
    ), lines as (
      update checkout.session_lines l set amount_refunded_cents = l.amount_refunded_cents - r.amount_cents,
        letter_fee_refunded_cents = l.letter_fee_refunded_cents - r.letter_fee_cents,
-       letter_fee_given_back_cents = l.letter_fee_given_back_cents - r.letter_fee_cents
+       letter_fee_given_back_cents = case when r.letter_fee_cents = 0 then l.letter_fee_given_back_cents
+         else l.letter_fee_refunded_cents - r.letter_fee_cents end
      from (select line_id, sum(amount_cents) as amount_cents, sum(letter_fee_cents) as letter_fee_cents from released group by line_id) r
      where l.account_id = $1 and l.test_mode = $2 and l.id = r.line_id
      returning l.session_id, l.id

@@ -24,6 +24,11 @@ export async function noteLetterFeeGivenBack(
   await tx.execute(noteGivenBack, scope, [sessionId, ids, amounts]);
 }
 
+/** Ends what is to be given back of the letter fees of sessions: the shop keeps what is not refunded of them. The caller holds the sessions' rows. */
+export async function keepRestOfLetterFees(tx: Tx, scope: Scope, sessionIds: readonly string[]): Promise<void> {
+  await tx.execute(keepRest, scope, [sessionIds]);
+}
+
 interface LineRow {
   readonly id: string;
   readonly session_id: string;
@@ -79,6 +84,13 @@ const noteGivenBack = scoped(
   `update checkout.session_lines l set letter_fee_given_back_cents = fee.amount
    from unnest($4::text[], $5::bigint[]) fee (id, amount)
    where l.account_id = $1 and l.test_mode = $2 and l.session_id = $3 and l.id = fee.id`,
+);
+
+const keepRest = scoped(
+  'session_lines.keep_rest_of_letter_fees',
+  `update checkout.session_lines l set letter_fee_given_back_cents = l.letter_fee_refunded_cents
+   where l.account_id = $1 and l.test_mode = $2 and l.session_id = any($3::text[])
+     and l.letter_fee_given_back_cents > l.letter_fee_refunded_cents`,
 );
 
 function lineOfRow(row: LineRow): SessionLine {
