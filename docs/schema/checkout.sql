@@ -1030,6 +1030,7 @@ alter table refund_reservation_lines enable row level security;
 alter table refund_reservation_lines force row level security;
 create policy own_rows on refund_reservation_lines for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE CONSTRAINT TRIGGER check_letter_fee_of_refund AFTER INSERT ON checkout.refund_reservation_lines DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.letter_fee_cents > 0)) EXECUTE FUNCTION check_letter_fee_of_refund();
 grant delete, insert, select, update on refund_reservation_lines to eligo_checkout;
 
 create table refund_reservation_parts (
@@ -1047,6 +1048,7 @@ alter table refund_reservation_parts enable row level security;
 alter table refund_reservation_parts force row level security;
 create policy own_rows on refund_reservation_parts for all to public
   using (((account_id = NULLIF(current_setting('eligo.account_id'::text, true), ''::text)) AND (test_mode = (NULLIF(current_setting('eligo.test_mode'::text, true), ''::text))::boolean)));
+CREATE CONSTRAINT TRIGGER check_released_letter_fee AFTER UPDATE OF released ON checkout.refund_reservation_parts DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.released AND (NOT old.released))) EXECUTE FUNCTION check_letter_fee_of_refund();
 grant delete, insert, select, update on refund_reservation_parts to eligo_checkout;
 
 create table refund_reservations (
@@ -1756,6 +1758,32 @@ begin
 end $function$;
 alter function check_letter_fee_of_lines() owner to eligo_owner;
 grant execute on function check_letter_fee_of_lines() to eligo_checkout;
+
+CREATE OR REPLACE FUNCTION checkout.check_letter_fee_of_refund()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  line record;
+begin
+  select l.id, l.letter_fee_given_back_cents as given_back, l.letter_fee_refunded_cents as refunded, r.reserved into line
+    from (select f.line_id, coalesce(sum(f.letter_fee_cents) filter (where not p.released), 0) as reserved
+            from checkout.refund_reservation_lines f
+            join checkout.refund_reservation_parts p on p.account_id = f.account_id and p.test_mode = f.test_mode
+              and p.refund_id = f.refund_id and p.payment_intent_id = f.payment_intent_id
+           where f.account_id = new.account_id and f.test_mode = new.test_mode and f.refund_id = new.refund_id and f.letter_fee_cents > 0
+           group by f.line_id) r
+    join checkout.session_lines l on l.account_id = new.account_id and l.test_mode = new.test_mode and l.id = r.line_id
+   where l.letter_fee_refunded_cents <> r.reserved or l.letter_fee_given_back_cents <> r.reserved
+   limit 1;
+  if found then
+    raise exception 'line % gives back % of its letter fee, % are refunded, and refund % has %', line.id, line.given_back, line.refunded,
+      new.refund_id, line.reserved using errcode = 'check_violation', constraint = 'refund_of_letter_fee_is_noted_at_its_lines';
+  end if;
+  return null;
+end $function$;
+alter function check_letter_fee_of_refund() owner to eligo_owner;
+grant execute on function check_letter_fee_of_refund() to eligo_checkout;
 
 CREATE OR REPLACE FUNCTION checkout.check_line_tender()
  RETURNS trigger
@@ -2931,8 +2959,7 @@ begin
       when old.letter_fee_given_back_cents > 0 then 'letter_fee_is_given_back_once'
       when new.letter_fee_given_back_cents > new.amount_captured_cents - new.amount_refunded_cents then 'letter_fee_was_captured'
     end;
-  elsif old.letter_fee_given_back_cents - new.letter_fee_given_back_cents
-      <> old.letter_fee_refunded_cents - new.letter_fee_refunded_cents then
+  elsif new.letter_fee_given_back_cents <> new.letter_fee_refunded_cents then
     broken := 'letter_fee_is_kept_where_its_refund_failed';
   end if;
   if broken is not null then
