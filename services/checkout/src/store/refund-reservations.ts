@@ -233,8 +233,7 @@ const release = scoped<{ payment_intent_id: string; amount_cents: bigint }>(
    ), lines as (
      update checkout.session_lines l set amount_refunded_cents = l.amount_refunded_cents - r.amount_cents,
        letter_fee_refunded_cents = l.letter_fee_refunded_cents - r.letter_fee_cents,
-       letter_fee_given_back_cents = case when r.letter_fee_cents = 0 then l.letter_fee_given_back_cents
-         else l.letter_fee_refunded_cents - r.letter_fee_cents end
+       letter_fee_given_back_cents = l.letter_fee_given_back_cents - r.letter_fee_cents
      from (select line_id, sum(amount_cents) as amount_cents, sum(letter_fee_cents) as letter_fee_cents from released group by line_id) r
      where l.account_id = $1 and l.test_mode = $2 and l.id = r.line_id
      returning l.session_id, l.id
