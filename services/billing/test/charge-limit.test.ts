@@ -113,6 +113,10 @@ describe('a subscription of an earlier release that comes to too much', () => {
       await expect(quantity(3)).rejects.toMatchObject(tooLargeAt('items'));
       const smaller = { items: priceOf(110_000_000), prorationBehavior };
       expect((await update(id, smaller)).items).toMatchObject([{ unitAmountCents: 110_000_000 }]);
+      // Nor does a lower price make up for a coupon that is cleared with it.
+      await update(id, given(half('forever')));
+      const cleared = { items: priceOf(105_000_000), prorationBehavior, clearsDiscounts: true };
+      await expect(update(id, cleared)).rejects.toMatchObject(tooLargeAt('items'));
     },
   );
 });

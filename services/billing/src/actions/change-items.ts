@@ -3,7 +3,7 @@ import type { Scope, Tx } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
 import { sumCents } from '@eligo/values';
 import type { Context } from '../context.ts';
-import { laterPeriodCents, nextPeriodCents, refuseTooLarge } from '../domain/charge-limit.ts';
+import { laterPeriodCents, nextPeriodCents, refuseLarger, refuseTooLarge } from '../domain/charge-limit.ts';
 import type { StoredDiscount } from '../domain/discounts.ts';
 import { changeItems, invoiceOfChange, type PricedItems } from '../domain/item-change.ts';
 import { type AskedItem, matchItems } from '../domain/item-match.ts';
@@ -84,15 +84,16 @@ export async function applyItems(
   // What changes of the present period is charged with the discounts that it has.
   const present = before.discounts as readonly StoredDiscount[];
   const changed = changeItems(subscription, priced, earlier, at, present);
+  refuseLarger(laterPeriodCents(changed.subscription), laterPeriodCents(before));
   const pending = [...earlier, ...changed.prorations];
   if (isTooMuch(pending)) throw tooManyPending();
   const charges = pending.filter(({ kind }) => kind === 'charge');
   refuseTooLarge(sumCents([...changed.lines.map((line) => line.totalCents), ...charges.map((one) => one.leftCents)]));
   const invoiced = changed.invoicesNow ? invoiceOfChange(changed, pending, at) : null;
   // What stays pending is charged with the next period.
-  const nextCents = changed.nextCents + duePending(pending);
-  const isLarger = nextCents > nextPeriodCents(subscription) + duePending(earlier);
-  if (invoiced === null && isLarger) refuseTooLarge(nextCents);
+  if (invoiced === null) {
+    refuseLarger(changed.nextCents + duePending(pending), nextPeriodCents(before) + duePending(earlier));
+  }
   await insertProrations(tx, scope, changed.prorations);
   if (invoiced === null) return changed.subscription;
   await writeInvoice(context, tx, scope, invoiced.invoice, invoiced, at);
@@ -110,9 +111,7 @@ export async function refuseLargerPeriods(
   after: Subscription,
   field: string,
 ): Promise<void> {
-  const laterOf = ({ items, discounts }: Subscription) =>
-    laterPeriodCents(items, discounts as readonly StoredDiscount[]);
-  if (laterOf(after) > laterOf(before)) refuseTooLarge(laterOf(after), field);
+  refuseLarger(laterPeriodCents(after), laterPeriodCents(before), field);
   const nextCents = nextPeriodCents(after);
   if (nextCents <= nextPeriodCents(before)) return;
   refuseTooLarge(nextCents + duePending(await pendingProrations(tx, scope, after.id)), field);

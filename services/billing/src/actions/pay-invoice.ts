@@ -163,8 +163,8 @@ export async function makeDue(
   const charges = await loadInvoiceCharges(tx, scope, invoice.id);
   const pending = charges.find(({ status }) => status === 'pending');
   refuseUnpayable(invoice, pending !== undefined || (subscription.paymentAt !== null && subscription.paymentAt <= at));
-  const isOther = of.status !== undefined && of.status !== invoice.status;
-  if (isOther || subscription.latestInvoiceId !== invoice.id || !isPayableIn(subscription, invoice)) {
+  const hasChanged = of.status !== undefined && of.status !== invoice.status;
+  if (hasChanged || subscription.latestInvoiceId !== invoice.id || !isPayableIn(subscription, invoice)) {
     throw new Failure('invoice_not_payable');
   }
   // It is asked again what became of a charge that is under way, before there is another one. The subscription does not end with it where another card is named.

@@ -2,7 +2,7 @@ import { Failure } from '@eligo/failures';
 import { type Cents, cents, sumCents } from '@eligo/values';
 import { discountsAt, endlessDiscounts, lastingDiscounts, type StoredDiscount } from './discounts.ts';
 import { periodTotals } from './finalized-invoice.ts';
-import type { Subscription, SubscriptionItem } from './subscription.ts';
+import type { Subscription } from './subscription.ts';
 
 /** The processor's limit for one charge. */
 export const maximumChargeCents = cents(99_999_999);
@@ -17,9 +17,14 @@ export function refuseTooLarge(totalCents: number, field = 'items'): void {
   );
 }
 
+/** The same unless it is no more than before: what comes to too much since an earlier release may come to less. */
+export function refuseLarger(totalCents: number, beforeCents: number, field?: string): void {
+  if (totalCents > beforeCents) refuseTooLarge(totalCents, field);
+}
+
 /** What a period comes to once each coupon has ended that does not hold forever. No period comes to more. */
-export function laterPeriodCents(items: readonly SubscriptionItem[], discounts: readonly StoredDiscount[]): Cents {
-  return sumCents(periodTotals(items, endlessDiscounts(discounts)));
+export function laterPeriodCents({ items, discounts }: Pick<Subscription, 'items' | 'discounts'>): Cents {
+  return sumCents(periodTotals(items, endlessDiscounts(discounts as readonly StoredDiscount[])));
 }
 
 /** What the next period comes to by the discounts that hold then. One that holds once may be used up before. */

@@ -1,6 +1,6 @@
 import { Failure } from '@eligo/failures';
 import { type Cents, cents, centsFromInt64, periodAround, periodEnd, type Rhythm } from '@eligo/values';
-import { laterPeriodCents, nextPeriodCents, refuseTooLarge } from './charge-limit.ts';
+import { nextPeriodCents } from './charge-limit.ts';
 import { addedLine, movedBy, movedItem, sharedTotals } from './discount-share.ts';
 import { discountsAt, lastingDiscounts, type StoredDiscount } from './discounts.ts';
 import { type Eligibility, itemsInvoicedBy, periodLines } from './finalized-invoice.ts';
@@ -52,7 +52,7 @@ export const defaultProration = 'create_prorations';
 /**
  * A subscription with other items from `at` on, by decisions 14.185 to 14.188, 14.236, 14.295 and 14.362. `pending` is what no invoice carries yet. `present` are the discounts of the present period, which the same
  * request may have replaced. Throws `subscription_not_updatable` where its status allows no such change, and a
- * 422 for a price of another interval beside one that stays, and for a total that no card can pay.
+ * 422 for a price of another interval beside one that stays.
  */
 export function changeItems(
   before: Subscription,
@@ -69,9 +69,6 @@ export function changeItems(
   const eligibility = priced.items.map((one) => one.eligibility);
   const subscription = { ...before, ...rhythm, items };
   const discounts = before.discounts as readonly StoredDiscount[];
-  const laterCents = laterPeriodCents(items, discounts);
-  // One of an earlier release that comes to too much may come to less.
-  if (laterCents > laterPeriodCents(before.items, discounts)) refuseTooLarge(laterCents);
   const nextCents = nextPeriodCents(subscription);
   if (before.status === 'trialing' || (behavior === 'none' && !beginsPeriod)) {
     return { subscription, prorations: [], lines: [], invoicesNow: false, nextCents };

@@ -68,7 +68,7 @@ export function openSubscription(
   const period = { reason: 'subscription_create', periodStart: at, periodEnd, at } as const;
   const invoice = finalizedInvoice({ id, customerId: terms.customerId }, { lines, credits: [] }, period);
   // Also of a trial, and whatever a coupon takes off first: the card cannot pay when the trial or the coupon ends.
-  refuseTooLarge(laterPeriodCents(items, terms.discounts));
+  refuseTooLarge(laterPeriodCents({ items, discounts: terms.discounts }));
   const status = trialEnd !== null ? 'trialing' : invoice.status === 'open' ? 'incomplete' : 'active';
   const subscription: Subscription = {
     id,
