@@ -176,7 +176,7 @@ describe.skipIf('missing' in client)(title, () => {
     return url.href;
   }
 
-  /** Runs documented commands. For a container engine stands a program that runs here what would run inside. */
+  /** Runs documented commands. A program in place of the container engine runs here the commands meant for the container. */
   function run(lines: readonly string[], variables: Readonly<Record<string, string>>) {
     const programs = join(folder, 'programs');
     mkdirSync(programs, { recursive: true });

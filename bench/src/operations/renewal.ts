@@ -146,7 +146,7 @@ function largest({ sizes }: Bench): number {
   return sizes.renewals[1];
 }
 
-/** What is renewed and paid in a while, out of what is due: at least one, and not more than `enough`. */
+/** A round of renewals, of twice `--seconds`; with `enough` it ends once that many are paid. */
 function renewing({ sizes, postgres }: Bench, enough?: number): Side {
   const watch = { count: () => countRenewed(postgres), pause, now: () => performance.now() };
   return { round: () => renewedMeanwhile(watch, { forMs: sizes.seconds * 2_000, enough }) };

@@ -15,7 +15,7 @@ export interface CancellationCrash {
   readonly name: string;
   readonly component: 'billing' | 'refunds';
   readonly failpoint: string;
-  /** So many passes are let through: those of the first card. */
+  /** How many passes go through first: those of the first card. */
   readonly skip: number;
   readonly paid: Paid;
 }
@@ -51,9 +51,6 @@ export const cancellationCrashes: readonly CancellationCrash[] = (
   ...at('refunds', paid === 'with its session' ? ofCard : [...ofRequest, ...ofCard], paid, 1),
 ]);
 
-/** What the short run of `npm test` tries of them: none, because each takes some three seconds of processor time. */
-export const shortCancellationCrashes: readonly CancellationCrash[] = [];
-
 const healthCents = 1_900;
 const otherCents = 700;
 
@@ -70,7 +67,7 @@ export async function runCancellationCrash(running: RunningShop, crash: Cancella
   const cancel = () => unlessBroken(() => api.delete(path, { subscription: { refund: 'full' } }));
   await eligo.armFailpoint(crash.component, crash.failpoint, { action: 'kill', skip: crash.skip });
   await Promise.all([cancel(), recovered(running, crash.failpoint)]);
-  // Who did not hear asks again.
+  // The client got no answer and asks again.
   const again = await untilAnswered<ApiAnswer>(cancel, { what: 'an answer to the cancellation', withinMs: 40_000 });
   const isUncommitted = crash.failpoint === 'cancellation.before_commit';
   if (again.status !== (isUncommitted ? 200 : 409)) {
@@ -81,7 +78,7 @@ export async function runCancellationCrash(running: RunningShop, crash: Cancella
   });
   await booksAgree(eligo);
   await stands(running, sold);
-  // Whoever comes back late changes nothing.
+  // A late retry changes nothing.
   const late = await untilAnswered<ApiAnswer>(cancel, { what: 'an answer that comes late', withinMs: 40_000 });
   if (late.status !== 409) throw new Error(`a canceled subscription was answered ${late.status} ${late.text}`);
   await booksAgree(eligo);

@@ -6,10 +6,10 @@ export type ConsumerState = Pick<ConsumerInfo, 'name' | 'num_pending' | 'num_ack
 };
 
 /**
- * Says how many events a repair may publish now. They stand in the stream before the events that are new, so a consumer is late with those by as long as it takes for what
- * the repair has published. A consumer therefore has no more of it before it than it handles in three seconds, by the rate that was measured of it, also while it is
- * away: a restart finds what a repair left, and not what it could have published meanwhile. A consumer that handles less than ten events a second while it has some is waited
- * for five minutes, or ten if it did better before. Then it does not run, or fails on everything, and holds nobody up until it handles ten a second again.
+ * Says how many events a repair may publish now. Republished events precede new ones in the stream, so they delay the new ones. The repair leaves each consumer at
+ * most three seconds of work, by the consumer's measured rate, also while the consumer is away: after a restart it finds only that much. The repair waits five minutes
+ * for a consumer that has events and handles less than ten a second, or ten minutes if the consumer was faster before. Such a consumer does not run, or fails on
+ * everything. The repair then ignores it until it handles ten a second again.
  */
 export class ConsumerPace {
   readonly #list: () => Promise<readonly ConsumerState[]>;

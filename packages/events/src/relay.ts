@@ -19,7 +19,7 @@ export interface RelayOptions {
   readonly stream?: StreamOptions;
   /** In place of the one that watches this service's stream; tests show with a blind one what it is for. */
   readonly detector?: RegressionDetector;
-  /** For how long a repair waits for a consumer that does not move; tests wait less. */
+  /** For how long a repair waits for a consumer that handles less than ten events a second; tests wait less. */
   readonly repairPatienceMs?: number;
 }
 

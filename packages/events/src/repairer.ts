@@ -17,7 +17,7 @@ export interface RepairerOptions {
   readonly logger: EventLogger;
   readonly detector: RegressionDetector;
   readonly leads: Leads;
-  /** For how long a consumer that does not move is waited for; five minutes unless a test is shorter. */
+  /** For how long the repair waits for a consumer that handles less than ten events a second; five minutes by default. */
   readonly patienceMs?: number | undefined;
 }
 

@@ -24,6 +24,11 @@ export function sumCents(amounts: Iterable<Cents>): Cents {
   return sum as Cents;
 }
 
+/** `amount` × `part` ÷ `whole`, rounded down; of nothing, nothing. */
+export function partOf(amount: number, part: number, whole: number): Cents {
+  return whole === 0 ? cents(0) : centsFromInt64((BigInt(amount) * BigInt(part)) / BigInt(whole));
+}
+
 /** A percentage of an amount, half a cent rounded up (decisions 13). `percent` has at most four decimals. */
 export function percentOf(amount: Cents, percent: number): Cents {
   const scaled = Math.round(percent * 10_000);

@@ -1,5 +1,5 @@
 export { cardInWords } from './card-in-words.ts';
-export { allocate, type Cents, cents, centsFromInt64, dollars, percentOf, sumCents } from './cents.ts';
+export { allocate, type Cents, cents, centsFromInt64, dollars, partOf, percentOf, sumCents } from './cents.ts';
 export { type Clock, systemClock } from './clock.ts';
 export {
   dateInWords,

@@ -243,7 +243,7 @@ describe('a card that is named while the last try of the schedule is under way',
       invoice: { status: 'uncollectible' },
     });
     expect(on.peers.takenOf(invoice.id)).toBe(0);
-    // Who asks again knows that it has ended.
+    // The next request shows that it has ended.
     expect(await pay(invoice.id, named)).toMatchObject({ status: 'paid' });
   });
 

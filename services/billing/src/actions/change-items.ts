@@ -100,23 +100,6 @@ export async function applyItems(
   return invoiced.subscription;
 }
 
-/**
- * Refuses other discounts by which a period would come to more than any card can be charged: a later one, or the next one with what is pending. A subscription that came
- * to too much before may get discounts that make it no larger.
- */
-export async function refuseLargerPeriods(
-  tx: Tx,
-  scope: Scope,
-  before: Subscription,
-  after: Subscription,
-  field: string,
-): Promise<void> {
-  refuseLarger(laterPeriodCents(after), laterPeriodCents(before), field);
-  const nextCents = nextPeriodCents(after);
-  if (nextCents <= nextPeriodCents(before)) return;
-  refuseTooLarge(nextCents + duePending(await pendingProrations(tx, scope, after.id)), field);
-}
-
 const tooManyInvoices = {
   loc: ['body', 'subscription', 'proration_behavior'],
   text: 'This period has too many invoices. Send none, or wait for the next renewal',

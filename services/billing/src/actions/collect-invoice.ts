@@ -23,7 +23,7 @@ import { loadInvoiceCredits } from '../store/prorations.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { wasUpdatedSince } from '../store/updated-cards.ts';
 import { endSubscription } from './end-subscription.ts';
-import { cardsOf, isCustomerThere, type Payer } from './payer.ts';
+import { cardsOf, isCustomerThere, type Payer, payerOf } from './payer.ts';
 import {
   type ChargeOutcome,
   newCardDueAt,
@@ -215,16 +215,6 @@ async function refusalOf(
   const last = charges.findLast((one) => one.paymentMethodId === id && one.status === 'declined' && !one.onPage);
   if (last === undefined || !isRefusedForGood(last.failureCode, last.declineCode)) return undefined;
   return (await wasUpdatedSince(tx, scope, last)) ? undefined : last;
-}
-
-/** What the customer typed on the page pays alone; a card that the partner named stands in place of the default one. */
-export function payerOf(subscription: Subscription, invoice: Invoice | undefined): Payer {
-  const { customerId, defaultPaymentMethodId, backupPaymentMethodId } = subscription;
-  return {
-    customerId,
-    defaultPaymentMethodId: invoice?.payWithPaymentMethodId ?? defaultPaymentMethodId,
-    backupPaymentMethodId: invoice?.paysOnPage ? invoice.payWithBackupPaymentMethodId : backupPaymentMethodId,
-  };
 }
 
 const noCard = { declineCode: null, refusedPaymentMethodId: null };

@@ -4,8 +4,7 @@ import type { Invoice } from '../domain/invoice.ts';
 import { chargesToCome } from '../domain/payment-shares.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { loadInvoiceCharges } from '../store/invoice-charges.ts';
-import { payerOf } from './collect-invoice.ts';
-import { cardsOf } from './payer.ts';
+import { cardsOf, payerOf } from './payer.ts';
 
 /**
  * The code of why a named card would pay no part of an invoice, or undefined if it would pay one. A payment that waits for its customer is given up for a card that is

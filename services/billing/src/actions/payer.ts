@@ -2,6 +2,7 @@ import { Failure } from '@eligo/failures';
 import type { Scope } from '@eligo/postgres';
 import type { PaymentMethod } from '@eligo/proto/checkout/v1/checkout';
 import type { Context } from '../context.ts';
+import type { Invoice } from '../domain/invoice.ts';
 import type { Card, Cards } from '../domain/payment-shares.ts';
 import type { CardIds, Subscription } from '../domain/subscription.ts';
 
@@ -25,6 +26,16 @@ export async function methodsOf(
 
 /** Whose cards pay: one that has become another customer's is gone. */
 export type Payer = CardIds & Pick<Subscription, 'customerId'>;
+
+/** The cards that pay an invoice: those typed on the page alone, or the subscription's with a named card in place of the default one. */
+export function payerOf(subscription: Subscription, invoice: Invoice | undefined): Payer {
+  const { customerId, defaultPaymentMethodId, backupPaymentMethodId } = subscription;
+  return {
+    customerId,
+    defaultPaymentMethodId: invoice?.payWithPaymentMethodId ?? defaultPaymentMethodId,
+    backupPaymentMethodId: invoice?.paysOnPage ? invoice.payWithBackupPaymentMethodId : backupPaymentMethodId,
+  };
+}
 
 /** The cards of these methods; undefined when checkout does not know one of them: the other one does not pay its part. */
 export function cardsOfMethods(of: Payer, { standard, backup }: PayingMethods): Cards | undefined {

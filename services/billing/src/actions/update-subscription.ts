@@ -13,10 +13,11 @@ import { findInvoice } from '../store/invoices.ts';
 import { findSubscription } from '../store/subscriptions.ts';
 import { timeOnClock } from '../store/test-clocks.ts';
 import { askAwaited } from './ask-awaited.ts';
-import { applyItems, priceItems, refuseLargerPeriods } from './change-items.ts';
+import { applyItems, priceItems } from './change-items.ts';
 import { changeNotNow, changeUnderLock } from './change-subscription.ts';
 import { checkNamedCards } from './check-payer.ts';
 import { type GivenDiscount, keepDiscounts, releasingOnRefusal, reserveDiscount } from './redeem-discounts.ts';
+import { refuseLargerPeriods } from './refuse-larger-periods.ts';
 import { type Cart, sellPrices } from './sell-prices.ts';
 
 /** What a partner asks for. */

@@ -1,4 +1,4 @@
-import { type Cents, cents, centsFromInt64, sumCents } from '@eligo/values';
+import { type Cents, cents, centsFromInt64, partOf, sumCents } from '@eligo/values';
 
 /** What was paid for the present period of a subscription, and what of that was refunded, or is held by open and lost disputes. */
 export interface KeptShare {
@@ -64,7 +64,7 @@ function shareOfLine(line: PaidLine, wholeCents: Cents, session: SessionAmounts)
   const restCents = cents(Math.max(0, capturedCents - refundedCents));
   const timeCents = totalCents - feeCents;
   const paidCents = partOf(capturedCents, timeCents, totalCents);
-  // A letter fee that is given back is no part of what is left: it is refunded by itself.
+  // A letter fee that is given back has a refund of its own, so it is no part of what remains.
   const besideCents = cents(Math.max(0, restCents - letterFeeToRefundCents));
   const leftCents = cents(Math.min(paidCents, partOf(besideCents, timeCents, totalCents - letterFeeCents)));
   const freeCents = restCents - heldOf(line, restCents, session);
@@ -88,9 +88,4 @@ function heldOf(
   if (leftCents === 0) return restCents;
   const ofAll = ofLine ?? cents(restCents - partOf(restCents, Math.max(0, leftCents - disputedCents), leftCents));
   return cents(Math.min(restCents, ofAll));
-}
-
-// Rounded down; of nothing, nothing.
-function partOf(amount: Cents, part: number, whole: number): Cents {
-  return whole === 0 ? cents(0) : centsFromInt64((BigInt(amount) * BigInt(part)) / BigInt(whole));
 }

@@ -1,5 +1,5 @@
 import { Failure } from '@eligo/failures';
-import { type Cents, cents, centsFromInt64, sumCents } from '@eligo/values';
+import { type Cents, cents, partOf, sumCents } from '@eligo/values';
 import { notHeld } from './disputed-lines.ts';
 import { fillInProportion, linesOf } from './fill-in-proportion.ts';
 import type { LetterFeeOfLine } from './letter-fee.ts';
@@ -65,16 +65,11 @@ function restOfTime(line: LineInTime, session: SessionInTime): Cents {
   const card = session.cards.find(({ paymentIntentId }) => paymentIntentId === line.paymentIntentId);
   if (line.recurring === undefined || card === undefined || rest === 0) return cents(0);
   const { totalCents, feeCents } = line.recurring;
-  // A letter fee that is given back is no part of what remains: it is refunded by itself.
+  // A letter fee that is given back has a refund of its own, so it is no part of what remains.
   const { wholeCents = 0, pendingCents = 0 } = session.letterFees.get(line.lineId ?? line.id) ?? {};
   const besideCents = Math.max(0, rest - pendingCents);
   const timeCents = partOf(besideCents, totalCents - feeCents, totalCents - wholeCents);
   const [ofCard, ofLines] = [restOfCard(card), sumCents(linesOf(card, session.lines).map(restOfLine))];
   const leftCents = Math.max(0, notHeld(rest, ofCard, ofLines) - pendingCents);
   return cents(Math.min(notHeld(timeCents, ofCard, ofLines), leftCents));
-}
-
-// Rounded down; of nothing, nothing.
-function partOf(amount: number, part: number, whole: number): Cents {
-  return whole === 0 ? cents(0) : centsFromInt64((BigInt(amount) * BigInt(part)) / BigInt(whole));
 }

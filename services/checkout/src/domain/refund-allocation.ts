@@ -28,7 +28,7 @@ export interface RefundableLine {
   readonly isFree?: boolean;
   /** What the whole line costs, if it recurs. */
   readonly recurring?: RecurringCost | undefined;
-  /** The whole line, of a session. */
+  /** Of a session: the whole line, which two cards may have paid together. */
   readonly whole?: LineWithFees;
 }
 
