@@ -1,4 +1,4 @@
-import { CostBudgets, CostMeter, isShortOfTime, Neighbors, SharedRequests, spareOf } from '@eligo/service';
+import { CostBudgets, CostMeter, isShortOfTime, Neighbors, SharedRequests } from '@eligo/service';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ExpensiveRequests } from '../src/turns/expensive-requests.ts';
 import { RequestTurns, type Turn, type TurnRoute } from '../src/turns/request-turns.ts';
@@ -124,6 +124,18 @@ describe('expensive requests', () => {
     }
     set.isBusy = false;
     expect(entering(expensive, 'facct_1').has).toBe(true);
+  });
+
+  test('wait no longer once the process has time for all [D14.242]', async () => {
+    const { set, neighbors, budgets } = neighborhood('facct_1', 'facct_2');
+    const expensive = new ExpensiveRequests(neighbors, {}, budgets);
+    const first = await expensive.enter(account('facct_1'));
+    budgets.charge(account('facct_1'), 100);
+    first();
+    const next = entering(expensive, 'facct_1');
+    expect(next.has).toBe(false);
+    set.isBusy = false;
+    await next.begun;
   });
 });
 
@@ -332,10 +344,6 @@ test('a process is short of time when its loop works half of the time, and when 
   expect(isShortOfTime({ activeMs: 40, cpuMs: 29, utilization: 0.4 })).toBe(false);
   // A few milliseconds say little.
   expect(isShortOfTime({ activeMs: 5, cpuMs: 1, utilization: 0.05 })).toBe(false);
-});
-
-test('a process spares what is left until it is short of time [D14.393]', () => {
-  expect([spareOf(0.2), spareOf(0.5), spareOf(0.9)]).toEqual([0.3, 0, 0]);
 });
 
 test('measures the time of expensive and other work, each by itself, and only while accounts are short of it [D14.247]', async () => {

@@ -1,6 +1,5 @@
 import {
   enterPresent,
-  heldMsOfExpensive,
   type Leave,
   type MeteredWork,
   type ProcessTurns,
@@ -152,7 +151,7 @@ export class RequestTurns {
     this.parts = new ExpensiveRequests(neighbors, { longestWaitMs: longestPartWaitMs }, budgets);
     this.pieces = new SharedRequests(neighbors, { longestWaitMs: longestPartWaitMs }, isSpent);
     this.#small = new SharedRequests(neighbors, {}, (caller) => budgets.isOver(caller));
-    this.#counted = new SharedRequests(neighbors, { heldMs: heldMsOfExpensive }, isSpent);
+    this.#counted = new SharedRequests(neighbors, {}, isSpent);
     this.#expensivePages = new ExpensiveRequests(neighbors, {}, budgets);
     this.#pages = new SharedRequests(neighbors, { longestWaitMs: longestPageWaitMs }, (caller) =>
       neighbors.yields(caller) ? isSpent(caller) : budgets.isOver(caller),

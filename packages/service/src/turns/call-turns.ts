@@ -5,7 +5,7 @@ import type { MeteredWork } from './cost-meter.ts';
 import { enterPresent, type TurnLine } from './enter-present.ts';
 import { type ProcessTurns, processTurns } from './process-turns.ts';
 import { readinessCaller } from './readiness-caller.ts';
-import { heldMsOfExpensive, SharedRequests } from './shared-requests.ts';
+import { SharedRequests } from './shared-requests.ts';
 import type { TurnCaller } from './turn-caller.ts';
 
 /**
@@ -19,9 +19,7 @@ import type { TurnCaller } from './turn-caller.ts';
 export function callTurns(here: ProcessTurns = processTurns()): TakeTurn {
   const { neighbors, budgets, meter } = here;
   const small = new SharedRequests(neighbors, bounds, (caller) => budgets.isOver(caller));
-  const expensive = new SharedRequests(neighbors, { ...bounds, heldMs: heldMsOfExpensive }, (caller) =>
-    budgets.isSpent(caller),
-  );
+  const expensive = new SharedRequests(neighbors, bounds, (caller) => budgets.isSpent(caller));
   return (method, call, isMeasured) => {
     const { from, caller } = call;
     if (caller.accountId === '' || caller.accountId === readinessCaller.accountId || meter.isRunning) return undefined;

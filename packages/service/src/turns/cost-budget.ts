@@ -23,12 +23,7 @@ export class CostBudget {
     const leftMs = this.#leftMs(name, nowMs) - tookMs;
     // What was charged last is at the end, so that what is old is at the beginning.
     this.#accounts.delete(name);
-    this.#accounts.set(name, {
-      leftMs: Math.max(leftMs, -this.#limits.mostDebtMs),
-      share,
-      atMs: nowMs,
-      chargedAtMs: nowMs,
-    });
+    this.#accounts.set(name, { leftMs: Math.max(leftMs, -this.#limits.mostDebtMs), share, atMs: nowMs });
     this.#forget(nowMs);
   }
 
@@ -36,24 +31,21 @@ export class CostBudget {
     return this.#leftMs(name, this.#neighbors.now()) <= 0;
   }
 
-  // A process that waits for Postgres on a machine without a processor to spare has less to share. What the process works and spares changes, so it counts for the time since the last look.
+  // A process that waits for Postgres on a machine without a processor to spare has less to share.
   #leftMs(name: string, nowMs: number): number {
     const { burstMs } = this.#limits;
     const budget = this.#accounts.get(name);
     if (budget === undefined) return burstMs;
-    const { utilization, spare } = this.#neighbors;
-    const refill = budget.share * Math.max(leastUtilization, utilization()) + spare;
-    budget.leftMs = Math.min(burstMs, budget.leftMs + (nowMs - budget.atMs) * refill);
-    budget.atMs = nowMs;
-    return budget.leftMs;
+    const worked = Math.max(leastUtilization, this.#neighbors.utilization());
+    return Math.min(burstMs, budget.leftMs + (nowMs - budget.atMs) * budget.share * worked);
   }
 
   // After this time any budget is full again.
   #forget(nowMs: number): void {
     const { burstMs, mostDebtMs } = this.#limits;
     const untilMs = nowMs - (burstMs + mostDebtMs) / (leastShare * leastUtilization);
-    for (const [name, { chargedAtMs }] of this.#accounts) {
-      if (chargedAtMs > untilMs) return;
+    for (const [name, { atMs }] of this.#accounts) {
+      if (atMs > untilMs) return;
       this.#accounts.delete(name);
     }
   }
@@ -64,9 +56,7 @@ const leastUtilization = 0.25;
 const leastShare = 0.05;
 
 interface Budget {
-  leftMs: number;
+  readonly leftMs: number;
   readonly share: number;
-  /** When what is left was last looked at. */
-  atMs: number;
-  readonly chargedAtMs: number;
+  readonly atMs: number;
 }

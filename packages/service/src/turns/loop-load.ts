@@ -37,11 +37,6 @@ export class LoopLoad {
   get utilization(): number {
     return this.#utilization;
   }
-
-  /** The part of the time that the loop has left until it is busy. */
-  get spare(): number {
-    return spareOf(this.#utilization);
-  }
 }
 
 /** What a loop did since the last look. */
@@ -56,11 +51,6 @@ export interface LoopTimes {
 /** Whether these times say that the process has none to spare. */
 export function isShortOfTime({ activeMs, cpuMs, utilization }: LoopTimes): boolean {
   return utilization > busyShare || (activeMs > leastActiveMs && cpuMs < activeMs * ownShare);
-}
-
-/** The part of the time that a loop which works for this part of it has left until it is busy. */
-export function spareOf(utilization: number): number {
-  return Math.max(0, busyShare - utilization);
 }
 
 const lookMs = 100;

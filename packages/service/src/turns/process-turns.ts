@@ -22,7 +22,6 @@ function turnsBy(load: LoopLoad): ProcessTurns {
   const neighbors = new Neighbors({
     isBusy: () => load.isBusy(),
     utilization: () => load.utilization + elsewhere.utilization,
-    spare: () => load.spare,
   });
   const budgets = new CostBudgets(neighbors);
   return { neighbors, budgets, meter: new CostMeter(neighbors, budgets, elsewhere) };

@@ -52,9 +52,7 @@ export class WaitingLines {
     for (const line of [this.#live, this.#test]) {
       for (const [name, own] of line) {
         const next = own[0];
-        if (next === undefined) continue;
-        this.#neighbors.noteHeld(next.caller);
-        if (!this.#rules.mayBegin(next.caller)) continue;
+        if (next === undefined || !this.#rules.mayBegin(next.caller)) continue;
         own.shift();
         // An account that had its turn goes last.
         line.delete(name);
@@ -75,7 +73,6 @@ export class WaitingLines {
       reject(new Failure('service_unavailable', { retryAfterSeconds: 1 }));
     }, this.#limits.longestWaitMs);
     const waiting: Waiting = { caller, resolve, late };
-    this.#neighbors.noteHeld(caller);
     own.push(waiting);
     this.#lineOf(caller).set(nameOf(caller), own);
     this.#lookAgain();
