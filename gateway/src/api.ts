@@ -14,7 +14,7 @@ import { type HeaderList, writeJson } from './http/write-answer.ts';
 import { writeFileAnswer } from './http/write-file-answer.ts';
 import { writeStream } from './http/write-stream.ts';
 import type { Mounted } from './mount.ts';
-import type { RequestTurns, Turn } from './turns/request-turns.ts';
+import type { RequestTurns } from './turns/request-turns.ts';
 
 /** One request and what is known of it so far. */
 export interface Exchange {
@@ -86,40 +86,24 @@ export function api(parts: ApiParts): (exchange: Exchange, path: string, queryTe
     try {
       const call = callOf(exchange, key, target.route.streamed);
       const incoming = { request, key, path, queryText, params, call, turn };
-      // Writing the answer is the account's work, too: the text of a list takes as long as its rows.
-      const file = await turn.run(async () => {
-        const answer = await traced(target.route.id, exchange.traceparent, () => target.answer(incoming));
-        if (answer instanceof FileAnswer) return answer;
-        await writeAnswer(exchange, target.route, answer, turn);
-        return undefined;
-      });
-      if (file !== undefined) {
+      const answer = await turn.run(() => traced(target.route.id, exchange.traceparent, () => target.answer(incoming)));
+      if (answer instanceof StreamedAnswer) {
+        await writeStream(response, answer, exchange.requestId, exchange.headers, turn);
+      } else if (answer instanceof FileAnswer) {
         turn.answered(target.route, 0);
         // A slow client holds no turn.
         turn.end();
-        await writeFileAnswer(response, file, exchange.requestId, exchange.headers);
+        await writeFileAnswer(response, answer, exchange.requestId, exchange.headers);
+      } else {
+        exchange.recordId ??= recordIdOf(answer);
+        const text = JSON.stringify(answer);
+        turn.answered(target.route, text.length);
+        writeJson(response, 200, text, exchange.requestId, exchange.headers);
       }
     } finally {
       turn.end();
     }
   };
-}
-
-async function writeAnswer(
-  exchange: Exchange,
-  route: Route,
-  answer: JsonObject | StreamedAnswer,
-  turn: Turn,
-): Promise<void> {
-  const { response, requestId, headers } = exchange;
-  if (answer instanceof StreamedAnswer) {
-    await writeStream(response, answer, requestId, headers, turn);
-    return;
-  }
-  exchange.recordId ??= recordIdOf(answer);
-  const text = JSON.stringify(answer);
-  turn.answered(route, text.length);
-  writeJson(response, 200, text, requestId, headers);
 }
 
 // What is no identifier may be anything, so it is not logged.

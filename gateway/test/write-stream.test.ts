@@ -20,10 +20,7 @@ test('a streamed answer is made as fast as its client reads, and arrives whole [
   }
   const { stream, response } = responseTo('GET');
   const told: string[] = [];
-  const reader = {
-    ...{ awaitsClient: () => told.push('waits'), resumes: () => told.push('resumes') },
-    goesOn: () => undefined,
-  };
+  const reader = { awaitsClient: () => told.push('waits'), resumes: () => told.push('resumes') };
   const written = writeStream(response, new StreamedAnswer(pieces()), 'freq_1', [], reader);
   for (let i = 0; i < 1_000; i += 1) await turn();
   // What its buffers and those of the pass-through hold.
@@ -49,29 +46,4 @@ test('a client that goes away ends the making of its answer', async () => {
   stream.destroy();
   await written;
   expect(cleaned).toBe(true);
-});
-
-test('the next piece of a streamed answer is made when its turn goes on [D14.393]', async () => {
-  const made: string[] = [];
-  async function* pieces() {
-    for (const piece of ['a', 'b', 'c']) {
-      made.push(piece);
-      yield piece;
-    }
-  }
-  const { stream, response } = responseTo('GET');
-  const waiting: (() => void)[] = [];
-  const goesOn = () => new Promise<void>((resolve) => waiting.push(resolve));
-  const written = writeStream(response, new StreamedAnswer(pieces()), 'freq_1', [], {
-    ...{ awaitsClient: () => undefined, resumes: () => undefined, goesOn },
-  });
-  await turn();
-  // The second one tells whether there is a stream at all.
-  expect(made).toEqual(['a', 'b']);
-  waiting.shift()?.();
-  await turn();
-  expect(made).toEqual(['a', 'b', 'c']);
-  waiting.shift()?.();
-  await written;
-  expect(await text(stream)).toBe('abc');
 });

@@ -2,24 +2,16 @@ import type { ServerResponse } from 'node:http';
 import type { StreamedAnswer } from './api-request.ts';
 import { type HeaderList, streamHeaders, writeJson } from './write-answer.ts';
 
-/** What is asked of a request's turn while its answer is streamed. */
-export interface StreamTurn {
-  awaitsClient(): void;
-  resumes(): void;
-  goesOn(): Promise<void> | undefined;
-}
-
 /**
  * Writes an answer of unknown length, never faster than the client reads. A failure before the first piece is thrown and answered as such;
- * after it the connection is cut, so that no client mistakes half a list for a whole one. `turn` is told when the answer waits for the client to read, and when it resumes, and says when the
- * next piece may be made.
+ * after it the connection is cut, so that no client mistakes half a list for a whole one. `reader` is told when the answer waits for the client to read, and when it resumes.
  */
 export async function writeStream(
   response: ServerResponse,
   { pieces, file }: StreamedAnswer,
   requestId: string,
   extra: HeaderList,
-  turn?: StreamTurn,
+  reader?: { awaitsClient(): void; resumes(): void },
 ): Promise<void> {
   const iterator = pieces[Symbol.asyncIterator]();
   const first = await iterator.next();
@@ -42,11 +34,10 @@ export async function writeStream(
     while (next.done !== true) {
       if (response.destroyed) return;
       if (!response.write(next.value)) {
-        turn?.awaitsClient();
+        reader?.awaitsClient();
         await drained(response);
-        turn?.resumes();
+        reader?.resumes();
       }
-      await turn?.goesOn();
       next = await iterator.next();
     }
     response.end();

@@ -76,11 +76,6 @@ export class Turn {
     return this.#isBodyExpensive ? this.#change(this.#turns.large) : undefined;
   }
 
-  /** A piece of a stream was written. Waits while the account's budget is used up: a list without a limit is as much work as the account has records. */
-  goesOn(): Promise<void> | undefined {
-    return this.#turns.here.budgets.isSpent(this.#caller) ? this.#change(this.#turns.pieces) : undefined;
-  }
-
   /** Does work that is expensive without a body, such as a PDF, when it is the account's turn. */
   async runExpensive<Done>(work: () => Promise<Done>): Promise<Done> {
     this.#hadExpensiveWork = true;
@@ -131,8 +126,6 @@ export class RequestTurns {
   readonly large: SharedRequests;
   /** The parts of files that are stored and read. */
   readonly parts: ExpensiveRequests;
-  /** The pieces of streams. */
-  readonly pieces: SharedRequests;
   readonly #small: SharedRequests;
   /** Requests of any size that count towards the budget. */
   readonly #counted: SharedRequests;
@@ -149,7 +142,6 @@ export class RequestTurns {
     const isSpent = (caller: TurnCaller) => budgets.isSpent(caller);
     this.large = new SharedRequests(neighbors, { ofAccount: 1, ofYielding: 1 }, isSpent);
     this.parts = new ExpensiveRequests(neighbors, { longestWaitMs: longestPartWaitMs }, budgets);
-    this.pieces = new SharedRequests(neighbors, { longestWaitMs: longestPartWaitMs }, isSpent);
     this.#small = new SharedRequests(neighbors, {}, (caller) => budgets.isOver(caller));
     this.#counted = new SharedRequests(neighbors, {}, isSpent);
     this.#expensivePages = new ExpensiveRequests(neighbors, {}, budgets);
@@ -223,5 +215,5 @@ const readBytesPerMs = 200_000;
 const largeRead = 16_384;
 // A session of sixty lines. Confirms of ordinary carts stay small.
 const largeWrite = 65_536;
-/** A file or a stream that is half transferred is not given up for a few seconds. */
+/** A file that is half transferred is not given up for a few seconds. */
 const longestPartWaitMs = 20_000;
