@@ -53,24 +53,35 @@ export class ConsumerPace {
       this.#tracks.set(name, track);
       return track;
     }
-    // The floor stays at the oldest event in work, and what waits grows by what is published: the larger difference is nearer to what was handled.
-    const handled = Math.max(ack_floor.consumer_seq - before.floor, before.waiting - waiting, 0);
+    // The floor stays at the oldest event in work, and what waits grows by what is published: the larger sum is nearer to what was handled. Each event counts once, also where
+    // the floor passes those that were counted while it stayed.
+    const fell = Math.max(before.waiting - waiting, 0);
+    const fallen = before.fallen + fell;
+    const counted = Math.max(fallen, ack_floor.consumer_seq - before.start, before.counted);
+    const handled = counted - before.counted;
     const ms = nowMs - before.lookedAtMs;
     const isBusy = before.waiting > 0 && waiting > 0;
-    Object.assign(before, { floor: ack_floor.consumer_seq, waiting, lookedAtMs: nowMs });
-    measure(before, { handled, ms, isBusy });
+    Object.assign(before, { floor: ack_floor.consumer_seq, waiting, fallen, counted, lookedAtMs: nowMs });
+    measure(before, { fell, ms, isBusy });
     if (isBusy) judge(before, { handled, ms }, this.#patienceMs);
     return before;
   }
 }
 
 interface Track {
+  /** The floor when it was first looked at, and now. */
+  readonly start: number;
   floor: number;
   waiting: number;
   lookedAtMs: number;
+  /** By how much what waits has fallen in all, and what counts as handled. */
+  fallen: number;
+  counted: number;
   perSecond: number;
   /** Since the rate was last measured. */
-  window: Seen & { isBusy: boolean };
+  window: { fell: number; ms: number; isBusy: boolean };
+  /** The floor at the end of the last window in which it moved. */
+  moved: { floor: number; atMs: number };
   /** While it had events to handle, since it was last judged. */
   judged: Seen;
   isGivenUp: boolean;
@@ -83,8 +94,9 @@ interface Seen {
 
 function newTrack(floor: number, waiting: number, nowMs: number): Track {
   return {
-    ...{ floor, waiting, lookedAtMs: nowMs, perSecond: UNKNOWN_PER_SECOND, isGivenUp: false },
-    ...{ window: { handled: 0, ms: 0, isBusy: true }, judged: { handled: 0, ms: 0 } },
+    ...{ start: floor, floor, waiting, lookedAtMs: nowMs, fallen: 0, counted: 0 },
+    ...{ perSecond: UNKNOWN_PER_SECOND, isGivenUp: false, moved: { floor, atMs: nowMs } },
+    ...{ window: { fell: 0, ms: 0, isBusy: true }, judged: { handled: 0, ms: 0 } },
   };
 }
 
@@ -92,16 +104,18 @@ function mostBefore(perSecond: number): number {
   return Math.min(Math.max(perSecond * SECONDS_BEFORE, FEWEST_BEFORE), MOST_BEFORE);
 }
 
-// A consumer that had nothing to do for a part of the time can do more than it did.
-function measure(track: Track, seen: Seen & { readonly isBusy: boolean }): void {
-  const { window } = track;
-  window.handled += seen.handled;
+// A consumer that had nothing to do for a part of the time can do more than it did. A floor that stayed for long and then moved far was so far for all of that time.
+function measure(track: Track, seen: { readonly fell: number; readonly ms: number; readonly isBusy: boolean }): void {
+  const { window, moved } = track;
+  window.fell += seen.fell;
   window.ms += seen.ms;
   window.isBusy &&= seen.isBusy;
   if (window.ms < WINDOW_MS) return;
-  const perSecond = (window.handled * 1_000) / window.ms;
+  const ofFloor = (track.floor - moved.floor) / (track.lookedAtMs - moved.atMs);
+  const perSecond = Math.max(window.fell / window.ms, ofFloor) * 1_000;
   track.perSecond = window.isBusy ? (track.perSecond + perSecond) / 2 : Math.max(track.perSecond, perSecond);
-  track.window = { handled: 0, ms: 0, isBusy: true };
+  track.window = { fell: 0, ms: 0, isBusy: true };
+  if (track.floor > moved.floor) track.moved = { floor: track.floor, atMs: track.lookedAtMs };
 }
 
 function judge(track: Track, seen: Seen, patienceMs: number): void {

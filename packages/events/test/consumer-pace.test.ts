@@ -65,6 +65,28 @@ function longestWait(told: Simulated | undefined, until: number, from = 0): numb
   return Math.max(...events.map(({ at, handledAt }) => (handledAt ?? Number.POSITIVE_INFINITY) - at));
 }
 
+it.each([
+  ['where what waits falls meanwhile', 1_300, 4],
+  ['where as much is published', 8, 0],
+])(
+  'an event that is acknowledged after thirty seconds makes no consumer of 40 a second faster, %s',
+  async (_, waitsAtFirst, falls) => {
+    let nowMs = 0;
+    let [handled, waiting, most] = [0, waitsAtFirst, 0];
+    const isLate = () => nowMs >= 100 && nowMs < 30_000;
+    const list = async () => [
+      { name: 'a', num_pending: waiting, num_ack_pending: 0, ack_floor: { consumer_seq: isLate() ? 4 : handled } },
+    ];
+    const pace = new ConsumerPace(list, { now: () => nowMs });
+    for (; nowMs < 31_000; nowMs += 100) {
+      handled += 4;
+      waiting -= falls;
+      most = (await pace.room(512)) + waiting;
+    }
+    expect(most).toBeLessThan(40 * 3 * 1.5);
+  },
+);
+
 describe('beside a repair new events wait less than five seconds', () => {
   it.each([40, 100, 700, 3_000])('for a consumer of %i a second, which the repair uses', async (perSecond) => {
     const told = (await simulate([{ name: 'a', perSecondAt: () => perSecond }], 60)).get('a');

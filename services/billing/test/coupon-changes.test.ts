@@ -91,6 +91,19 @@ it('a coupon that repeats is taken off for its months after a trial that is as l
   ]);
 });
 
+it('a coupon whose months have not begun is taken off nothing that changes within the period, and off the next one [D14.361]', async () => {
+  const items = [{ unitAmountCents: 12_000, quantity: 1, interval: 'year' as const }];
+  const { subscriptionId: id, priceIds } = await sell(on, scope, { items, receivedCents: 12_000 });
+  const couponId = on.peers.coupon({ percentOffBasisPoints: 5_000, duration: 'repeating', durationInMonths: 1 });
+  on.at('2026-04-02T00:00:00.000Z');
+  await update(id, { discount: { couponId, promoCode: null } });
+  on.at('2026-09-30T12:00:00.000Z');
+  await update(id, { items: [{ priceId: priceIds[0] ?? '', quantity: 2 }], prorationBehavior: 'always_invoice' });
+  await runAt('2027-04-01T00:00:00.000Z');
+  const totals = (await invoicesOf(id)).slice(1).map(({ total_cents }) => Number(total_cents));
+  expect(totals).toEqual([6_000, 12_000]);
+});
+
 describe('a coupon that is given together with other items halfway through a period', () => {
   /** 10.00 a month, of which 10.00 becomes 20.00 with 50 % off forever. */
   async function changed(prorationBehavior: string, interval = 'month') {

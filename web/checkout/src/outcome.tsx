@@ -87,7 +87,8 @@ function doneOf(view: PageView, language: Language, strings: Strings): { title: 
     const text = captured > 0 ? strings.partlyCharged(money(language, captured)) : strings.authorized;
     return { title: strings.authorizedTitle, text };
   }
-  const isLess = view.amount_captured !== null && captured < view.totals.total;
+  // A gateway of the release before does not tell it.
+  const isLess = typeof view.amount_captured === 'number' && captured < view.totals.total;
   return { title: strings.completeTitle, text: isLess ? strings.chargedLess(money(language, captured)) : null };
 }
 

@@ -23,7 +23,7 @@ import { loadInvoiceCredits } from '../store/prorations.ts';
 import { findSubscription, lockSubscription, saveSubscription } from '../store/subscriptions.ts';
 import { wasUpdatedSince } from '../store/updated-cards.ts';
 import { endSubscription } from './end-subscription.ts';
-import { cardsOf, isCustomerThere, type Payer, payerOf } from './payer.ts';
+import { cardsOf, isCustomerThere, payerOf } from './payer.ts';
 import {
   type ChargeOutcome,
   newCardDueAt,

@@ -58,6 +58,11 @@ export function lastingDiscounts(discounts: readonly StoredDiscount[]): StoredDi
   return discounts.filter((discount) => !isOnce(discount));
 }
 
+/** Those that take something off what changes within a period: they last, and the months of one that repeats have begun. */
+export function presentDiscounts(discounts: readonly StoredDiscount[]): StoredDiscount[] {
+  return lastingDiscounts(discounts).filter((one) => durationOf(one) !== 'repeating' || one.endMs !== undefined);
+}
+
 /** Those that take something off each invoice to come. */
 export function endlessDiscounts(discounts: readonly StoredDiscount[]): StoredDiscount[] {
   return discounts.filter((discount) => durationOf(discount) === 'forever' && discount.endMs === undefined);

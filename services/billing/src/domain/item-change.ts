@@ -2,7 +2,7 @@ import { Failure } from '@eligo/failures';
 import { type Cents, cents, centsFromInt64, periodAround, periodEnd, type Rhythm } from '@eligo/values';
 import { nextPeriodCents } from './charge-limit.ts';
 import { addedLine, movedBy, movedItem, sharedTotals } from './discount-share.ts';
-import { discountsAt, lastingDiscounts, type StoredDiscount } from './discounts.ts';
+import { discountsAt, presentDiscounts, type StoredDiscount } from './discounts.ts';
 import { type Eligibility, itemsInvoicedBy, periodLines } from './finalized-invoice.ts';
 import type { InvoiceLine } from './invoice.ts';
 import { type InvoicedSubscription, invoiceSubscription } from './invoiced-subscription.ts';
@@ -93,7 +93,7 @@ export function changeItems(
     };
     return { subscription: begun, prorations: credits, lines, invoicesNow: true, nextCents };
   }
-  const lasting = lastingDiscounts(discountsAt(present, at));
+  const lasting = presentDiscounts(discountsAt(present, at));
   const whole = periodLines(items, lasting, eligibility);
   const totals = sharedTotals(before.items, lasting);
   const invoiced = itemsInvoicedBy(items, whole);
