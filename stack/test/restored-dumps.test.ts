@@ -184,7 +184,8 @@ describe.skipIf('missing' in client)(title, () => {
     writeFileSync(join(programs, 'docker'), '#!/bin/sh\nshift 4\nexec "$@"\n', { mode: 0o755 });
     const PATH = [programs, 'folder' in client ? client.folder : '', process.env.PATH].join(delimiter);
     const options = { cwd: folder, env: { ...process.env, PATH, ...variables } };
-    return promisify(execFile)('bash', ['-euo', 'pipefail', '-c', lines.join('\n')], options);
+    // Without --norc it may read the machine's settings, as for a remote shell.
+    return promisify(execFile)('bash', ['--norc', '-euo', 'pipefail', '-c', lines.join('\n')], options);
   }
 });
 
