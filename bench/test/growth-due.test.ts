@@ -33,7 +33,9 @@ it('both accounts give retention the same number of events to look at, however m
        values (date_trunc('minute', now()), 40, 'fevt_0001999999', 'fevt_0001999999')`,
     );
     await side.admin('vacuum analyze checkout.outbox');
-    const connection = new pg.Pool({ connectionString: side.adminUrl, max: 1 });
+    // A client and not a pool, whose end does not wait for the server: dropping the database would then end a connection that nobody listens to.
+    const connection = new pg.Client(side.adminUrl);
+    await connection.connect();
     try {
       await keepNothingFromRetention(connection);
       await connection.query('begin');

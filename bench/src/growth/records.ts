@@ -99,7 +99,7 @@ async function endWhatIsDue(postgres: pg.Pool): Promise<void> {
  * Lets retention look at the copies of all events. Otherwise it looks at those before the first event that was published lately: the copies of a few, of which the small account has
  * fewer than the hundred that one look reads, and the large one has thousands.
  */
-export async function keepNothingFromRetention(postgres: Pick<pg.Pool, 'query'>): Promise<void> {
+export async function keepNothingFromRetention(postgres: pg.Pool | pg.Client): Promise<void> {
   for (const service of ['gateway', ...serviceNames]) {
     await postgres.query(`update ${service}.outbox_positions set oldest_new_event_id = null`);
   }
