@@ -81,15 +81,15 @@ export async function openRepair(database: Database, stream: string): Promise<Op
 export const SLICE_ROWS = 200;
 
 /**
- * The next rows of a repair, at most so many, oldest first, and the id with which they end; what the queue holds, or retention has blanked, is left
- * out. The statement reads a whole slice whatever is asked for: a limit that is a parameter would be planned as a tenth of the outbox.
+ * The next rows of a repair, at most so many of a slice, oldest first, and the id with which they end; what the queue holds, or retention has blanked, is
+ * left out.
  */
 export async function readSlice(
   database: Database,
   { afterEventId, lastEventId }: OpenRepair,
   most = SLICE_ROWS,
 ): Promise<{ rows: OutboxRow[]; lastEventId: string | undefined }> {
-  const found = (await database.rows(slice, null, [afterEventId, lastEventId])).slice(0, most);
+  const found = await database.rows(slice, null, [afterEventId, lastEventId, most]);
   const rows = found.filter((row): row is OutboxRow & { queued: boolean } => row.payload !== null && !row.queued);
   return { rows, lastEventId: found.at(-1)?.event_id };
 }
@@ -154,14 +154,17 @@ const open = unscoped<{ found_at: Date; after_event_id: string; last_event_id: s
    where stream = $1 and finished_at is null and last_event_id is not null order by found_at desc limit 1`,
 );
 // Asked with `exists`, the whole queue would be read and hashed for each slice.
+// The limit inside is for the planner: one that is a parameter alone would be planned as a tenth of the outbox.
 const slice = unscoped<Omit<OutboxRow, 'payload'> & { payload: Buffer | null; queued: boolean }>(
   'events.repair_slice',
   upToBatchBytes(
     'event_id, aggregate_id, aggregate_seq, type, test_mode, payload, queued',
     `
-   select o.event_id, o.aggregate_id, o.aggregate_seq, o.type, o.test_mode, o.payload,
-          (select true from outbox_queue q where q.event_id = o.event_id) is not null as queued
-   from outbox o where o.event_id > $1 and o.event_id <= $2 order by o.event_id limit ${SLICE_ROWS}`,
+   select * from (
+     select o.event_id, o.aggregate_id, o.aggregate_seq, o.type, o.test_mode, o.payload,
+            (select true from outbox_queue q where q.event_id = o.event_id) is not null as queued
+     from outbox o where o.event_id > $1 and o.event_id <= $2 order by o.event_id limit ${SLICE_ROWS}
+   ) slice limit $3`,
   ),
 );
 const advance = unscoped(
