@@ -53,17 +53,14 @@ export class ConsumerPace {
       this.#tracks.set(name, track);
       return track;
     }
-    // The floor stays at the oldest event in work, and what waits grows by what is published: the larger sum is nearer to what was handled. Each event counts once, also where
-    // the floor passes those that were counted while it stayed.
+    const handledBefore = handledInAll(before);
     const fell = Math.max(before.waiting - waiting, 0);
-    const fallen = before.fallen + fell;
-    const counted = Math.max(fallen, ack_floor.consumer_seq - before.start, before.counted);
-    const handled = counted - before.counted;
     const ms = nowMs - before.lookedAtMs;
     const isBusy = before.waiting > 0 && waiting > 0;
-    Object.assign(before, { floor: ack_floor.consumer_seq, waiting, fallen, counted, lookedAtMs: nowMs });
+    const fallen = before.fallen + fell;
+    Object.assign(before, { floor: ack_floor.consumer_seq, waiting, fallen, lookedAtMs: nowMs });
     measure(before, { fell, ms, isBusy });
-    if (isBusy) judge(before, { handled, ms }, this.#patienceMs);
+    if (isBusy) judge(before, { handled: handledInAll(before) - handledBefore, ms }, this.#patienceMs);
     return before;
   }
 }
@@ -74,9 +71,8 @@ interface Track {
   floor: number;
   waiting: number;
   lookedAtMs: number;
-  /** By how much what waits has fallen in all, and what counts as handled. */
+  /** By how much what waits has fallen in all. */
   fallen: number;
-  counted: number;
   perSecond: number;
   /** Since the rate was last measured. */
   window: { fell: number; ms: number; isBusy: boolean };
@@ -94,10 +90,16 @@ interface Seen {
 
 function newTrack(floor: number, waiting: number, nowMs: number): Track {
   return {
-    ...{ start: floor, floor, waiting, lookedAtMs: nowMs, fallen: 0, counted: 0 },
+    ...{ start: floor, floor, waiting, lookedAtMs: nowMs, fallen: 0 },
     ...{ perSecond: UNKNOWN_PER_SECOND, isGivenUp: false, moved: { floor, atMs: nowMs } },
     ...{ window: { fell: 0, ms: 0, isBusy: true }, judged: { handled: 0, ms: 0 } },
   };
+}
+
+// The floor stays at the oldest event in work, and what waits grows by what is published: the larger sum is nearer to what was handled. Each event counts once, also where the
+// floor passes those that were counted while it stayed.
+function handledInAll({ fallen, floor, start }: Track): number {
+  return Math.max(fallen, floor - start);
 }
 
 function mostBefore(perSecond: number): number {
