@@ -1,5 +1,6 @@
 export { cardInWords } from './card-in-words.ts';
 export { allocate, type Cents, cents, centsFromInt64, dollars, partOf, percentOf, sumCents } from './cents.ts';
+export { maximumChargeCents, minimumChargeCents } from './charge-limits.ts';
 export { type Clock, systemClock } from './clock.ts';
 export {
   dateInWords,

@@ -1,9 +1,9 @@
 import { Failure, isFailureCode } from '@eligo/failures';
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
 import type { Call } from '@eligo/rpc';
+import { minimumChargeCents } from '@eligo/values';
 import type { Context } from '../context.ts';
 import type { Invoice, InvoiceCharge } from '../domain/invoice.ts';
-import { minimumChargeCents } from '../domain/payment-shares.ts';
 import { refuseMorePageTries, refuseMorePartnerTries } from '../domain/payment-tries.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import { findPendingCharge, loadInvoiceCharges, noteNewCard } from '../store/invoice-charges.ts';

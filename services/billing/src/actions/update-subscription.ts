@@ -100,15 +100,12 @@ async function applyUpdate(
       }
       await refuseMoreTries(tx, scope, before);
     }
-    if (priced !== undefined) {
-      const after = await applyItems(context, tx, scope, before, changed, priced, now);
-      if (change.discounts !== undefined) await keepDiscounts(tx, scope, after, true);
-      return after;
-    }
-    if (change.discounts === undefined) return changed;
-    await refuseLargerPeriods(tx, scope, before, changed, discountField);
-    await keepDiscounts(tx, scope, changed, true);
-    return changed;
+    const after = priced === undefined ? changed : await applyItems(context, tx, scope, before, changed, priced, now);
+    if (change.discounts === undefined) return after;
+    // A change of items has compared the periods with the new discounts.
+    if (priced === undefined) await refuseLargerPeriods(tx, scope, before, after, discountField);
+    await keepDiscounts(tx, scope, after, true);
+    return after;
   };
   return changeUnderLock(context, call, known.id, decide, change.trialEnd === 'now');
 }

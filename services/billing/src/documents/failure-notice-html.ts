@@ -1,5 +1,4 @@
-import { dateInWords, dollars } from '@eligo/values';
-import { maximumChargeCents } from '../domain/charge-limit.ts';
+import { dateInWords, dollars, maximumChargeCents } from '@eligo/values';
 import type { FailureNotice, FailureReason } from '../domain/failure-notice.ts';
 import { mailHtml, mailSubject } from './mail-html.ts';
 

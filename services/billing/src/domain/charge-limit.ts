@@ -1,11 +1,8 @@
 import { Failure } from '@eligo/failures';
-import { type Cents, cents, sumCents } from '@eligo/values';
+import { type Cents, maximumChargeCents, sumCents } from '@eligo/values';
 import { discountsAt, endlessDiscounts, lastingDiscounts, type StoredDiscount } from './discounts.ts';
 import { periodTotals } from './finalized-invoice.ts';
 import type { Subscription } from './subscription.ts';
-
-/** The processor's limit for one charge. */
-export const maximumChargeCents = cents(99_999_999);
 
 /** Throws a 422 for more than any card can be charged at once, at the field that asks for it. */
 export function refuseTooLarge(totalCents: number, field = 'items'): void {

@@ -1,4 +1,4 @@
-import { type Cents, cents, newId, sumCents, takeDiscounts } from '@eligo/values';
+import { type Cents, cents, minimumChargeCents, newId, sumCents, takeDiscounts } from '@eligo/values';
 import { discountingOf, type StoredDiscount } from './discounts.ts';
 import { bucketOf, needsLetter } from './eligible-classes.ts';
 import {
@@ -8,7 +8,6 @@ import {
   type ProratedLines,
   type SubscriptionInvoice,
 } from './invoice.ts';
-import { minimumChargeCents } from './payment-shares.ts';
 import type { Subscription, SubscriptionItem } from './subscription.ts';
 
 /** What the catalog says of an item's eligibility as of the beginning of what is invoiced. */

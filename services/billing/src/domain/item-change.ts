@@ -1,5 +1,5 @@
 import { Failure } from '@eligo/failures';
-import { type Cents, cents, centsFromInt64, periodAround, periodEnd, type Rhythm } from '@eligo/values';
+import { type Cents, cents, minimumChargeCents, partOf, periodAround, periodEnd, type Rhythm } from '@eligo/values';
 import { nextPeriodCents } from './charge-limit.ts';
 import { addedLine, movedBy, movedItem, sharedTotals } from './discount-share.ts';
 import { discountsAt, presentDiscounts, type StoredDiscount } from './discounts.ts';
@@ -8,7 +8,6 @@ import type { InvoiceLine } from './invoice.ts';
 import { type InvoicedSubscription, invoiceSubscription } from './invoiced-subscription.ts';
 import type { KeptShare } from './kept-share.ts';
 import { newItem, type SoldPrice } from './opened-subscription.ts';
-import { minimumChargeCents } from './payment-shares.ts';
 import { chargeOf, duePending, type Proration } from './proration.ts';
 import type { Subscription, SubscriptionItem } from './subscription.ts';
 import type { SubscriptionStatus } from './subscription-states.ts';
@@ -208,7 +207,7 @@ function taxOf(
   if (agreedTaxCents === 0 || agreedSubtotalCents === 0) {
     return { taxCents: item.taxCents, agreedTaxCents: null, agreedSubtotalCents: null };
   }
-  const taxCents = centsFromInt64((BigInt(agreedTaxCents) * BigInt(subtotalCents)) / BigInt(agreedSubtotalCents));
+  const taxCents = partOf(agreedTaxCents, subtotalCents, agreedSubtotalCents);
   return { taxCents, agreedTaxCents, agreedSubtotalCents };
 }
 

@@ -1,4 +1,4 @@
-import { type Cents, cents, centsFromInt64, partOf, sumCents } from '@eligo/values';
+import { type Cents, cents, partOf, sumCents } from '@eligo/values';
 
 /** What was paid for the present period of a subscription, and what of that was refunded, or is held by open and lost disputes. */
 export interface KeptShare {
@@ -19,7 +19,7 @@ export const nothingKept: KeptShare = { paidCents: cents(1), takenBackCents: cen
 export function keptOf(amountCents: Cents, { paidCents, takenBackCents }: KeptShare): Cents {
   if (takenBackCents === 0) return amountCents;
   if (takenBackCents >= paidCents) return cents(0);
-  return centsFromInt64((BigInt(amountCents) * BigInt(paidCents - takenBackCents)) / BigInt(paidCents));
+  return partOf(amountCents, paidCents - takenBackCents, paidCents);
 }
 
 /** A line of the session that sold a subscription. */

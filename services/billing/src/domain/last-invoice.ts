@@ -1,7 +1,7 @@
+import { minimumChargeCents } from '@eligo/values';
 import { endsAt, endsWithPeriod } from './due-step.ts';
 import type { Invoice } from './invoice.ts';
 import { type InvoicedSubscription, invoiceSubscription } from './invoiced-subscription.ts';
-import { minimumChargeCents } from './payment-shares.ts';
 import { duePending, netPending, type Proration } from './proration.ts';
 import type { Subscription } from './subscription.ts';
 

@@ -1,4 +1,4 @@
-import { type Cents, cents, sumCents } from '@eligo/values';
+import { type Cents, cents, minimumChargeCents, sumCents } from '@eligo/values';
 import type { Invoice, InvoiceCharge } from './invoice.ts';
 
 /** A card of a subscription. `healthCard` unless it is known to be none. */
@@ -34,9 +34,6 @@ export type NextCharge =
     }
   /** No card can pay what is left. */
   | { readonly kind: 'no_card'; readonly failureCode: 'payment_method_required' | 'backup_payment_method_required' };
-
-/** The processor charges nothing below this (interface, Limits). */
-export const minimumChargeCents = cents(50);
 
 /**
  * The next charge for what is left of an invoice, by the rules of a session on two cards (decisions 6): a health card pays the eligible part and the

@@ -1,7 +1,6 @@
-import { type Cents, cents, centsFromInt64, newId, sumCents } from '@eligo/values';
+import { type Cents, cents, centsFromInt64, minimumChargeCents, newId, sumCents } from '@eligo/values';
 import { type Eligibility, isEligible } from './finalized-invoice.ts';
 import type { InvoiceLine, ProratedLines, UsedCredit } from './invoice.ts';
-import { minimumChargeCents } from './payment-shares.ts';
 import type { SubscriptionItem } from './subscription.ts';
 
 /**

@@ -1,6 +1,7 @@
 import type { Cents } from '@eligo/values';
+import { minimumChargeCents } from '@eligo/values';
 import type { Invoice } from './invoice.ts';
-import { type Cards, minimumChargeCents } from './payment-shares.ts';
+import type { Cards } from './payment-shares.ts';
 import type { Subscription } from './subscription.ts';
 import { canPay, endOfTrialWithoutCard } from './trial-without-card.ts';
 

@@ -1,8 +1,7 @@
-import { type Cents, cents, sumCents, takeDiscounts } from '@eligo/values';
+import { type Cents, cents, minimumChargeCents, sumCents, takeDiscounts } from '@eligo/values';
 import { discountingOf, discountsAt, isOnce, type StoredDiscount, usedDiscounts } from './discounts.ts';
 import { periodTotals } from './finalized-invoice.ts';
 import type { InvoiceLine } from './invoice.ts';
-import { minimumChargeCents } from './payment-shares.ts';
 import { type RestOfPeriod, restOfPeriod } from './proration.ts';
 import type { SubscriptionItem } from './subscription.ts';
 

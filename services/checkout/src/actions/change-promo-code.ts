@@ -3,10 +3,9 @@ import { Failure } from '@eligo/failures';
 import { type Db, isRefusal, type Scope, type Tx, withTx } from '@eligo/postgres';
 import { CouponSchema, type ResolvedPromoCode } from '@eligo/proto/catalog/v1/catalog';
 import type { Call } from '@eligo/rpc';
-import { cents, newId } from '@eligo/values';
+import { cents, minimumChargeCents, newId } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
-import { minimumChargeCents } from '../domain/payment-plan.ts';
 import {
   type AppliedDiscount,
   enteredDiscount,

@@ -1,12 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Failure } from '@eligo/failures';
 import { isUniqueViolation, type Scope, type Tx, withTx } from '@eligo/postgres';
-import { isSameAccount, newId } from '@eligo/values';
+import { isSameAccount, maximumChargeCents, minimumChargeCents, newId } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { type ChargeAttempt, canceledLate } from '../domain/charge-attempt.ts';
 import type { InvoiceCharge } from '../domain/invoice-charge.ts';
 import type { PaymentIntent } from '../domain/payment-intent.ts';
-import { maximumChargeCents, minimumChargeCents } from '../domain/payment-plan.ts';
 import { claimAttempt, findAttempt, findAttemptOfOperation, liveAttempts } from '../store/charge-attempts.ts';
 import { findStatement } from '../store/health-card-statements.ts';
 import { findIntent } from '../store/payment-intents.ts';

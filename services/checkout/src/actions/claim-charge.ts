@@ -10,13 +10,12 @@ import {
   type UsableClaim,
   usableOrThrow,
 } from '@eligo/postgres';
-import { isId, newId, type ProcessorAccount } from '@eligo/values';
+import { isId, minimumChargeCents, newId, type ProcessorAccount } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { accountToCharge } from '../domain/card-account.ts';
 import { kindOfCard } from '../domain/card-kind.ts';
 import type { ChargeAttempt } from '../domain/charge-attempt.ts';
 import { refusalByStatus, refusalToConfirm } from '../domain/confirm-rules.ts';
-import { minimumChargeCents } from '../domain/payment-plan.ts';
 import { isChargedWhole, type Session } from '../domain/session.ts';
 import { findAttempt, liveAttempts, type NewAttempt } from '../store/charge-attempts.ts';
 import { takePaymentLocks } from '../store/payment-locks.ts';

@@ -1,8 +1,7 @@
 import { appendEncoded, encodeEvent } from '@eligo/events';
 import { claimFreshKeys, type Scope, type Tx } from '@eligo/postgres';
-import { isSameAccount, newId } from '@eligo/values';
+import { isSameAccount, minimumChargeCents, newId } from '@eligo/values';
 import { refusalToConfirm } from '../domain/confirm-rules.ts';
-import { minimumChargeCents } from '../domain/payment-plan.ts';
 import { isChargedWhole } from '../domain/session.ts';
 import { insertLockedAttempts, type NewAttempt } from '../store/charge-attempts.ts';
 import { type ChargeFacts, loadChargeFactsOfSeveral } from '../store/session-payments.ts';

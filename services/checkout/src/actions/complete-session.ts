@@ -1,16 +1,10 @@
 import { Failure } from '@eligo/failures';
 import { type Scope, type Tx, withTx } from '@eligo/postgres';
-import { type Cents, cents, dollars, given, newId } from '@eligo/values';
+import { type Cents, cents, dollars, given, minimumChargeCents, newId } from '@eligo/values';
 import { callWindowMs } from '../charge-budgets.ts';
 import type { Context } from '../context.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
-import {
-  minimumChargeCents,
-  planPayment,
-  refuseSecondHealthCard,
-  type ShopperCard,
-  withOtherCard,
-} from '../domain/payment-plan.ts';
+import { planPayment, refuseSecondHealthCard, type ShopperCard, withOtherCard } from '../domain/payment-plan.ts';
 import { splitVersionOf } from '../domain/repricing.ts';
 import { type NextAction, type Session, takesHealthCards } from '../domain/session.ts';
 import { declineSourceOf, refusalByDeclines } from '../domain/session-declines.ts';

@@ -13,12 +13,12 @@ import {
   withTx,
 } from '@eligo/postgres';
 import type { ConfirmSessionResponse } from '@eligo/proto/checkout/v1/checkout';
-import { cents, isSameAccount, newId, type ProcessorAccount } from '@eligo/values';
+import { cents, isSameAccount, minimumChargeCents, newId, type ProcessorAccount } from '@eligo/values';
 import type { Context } from '../context.ts';
 import { accountToCharge } from '../domain/card-account.ts';
 import type { ChargeAttempt } from '../domain/charge-attempt.ts';
 import { holdReleased, refusalByStatus, refusalToConfirm } from '../domain/confirm-rules.ts';
-import { minimumChargeCents, withOtherCard } from '../domain/payment-plan.ts';
+import { withOtherCard } from '../domain/payment-plan.ts';
 import { isChargedWhole, type Session } from '../domain/session.ts';
 import { findAttempt } from '../store/charge-attempts.ts';
 import { findIntent } from '../store/payment-intents.ts';

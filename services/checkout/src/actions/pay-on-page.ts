@@ -1,13 +1,13 @@
 import { encodeEvent } from '@eligo/events';
 import type { Scope } from '@eligo/postgres';
-import { cents, newId } from '@eligo/values';
+import { cents, minimumChargeCents, newId } from '@eligo/values';
 import { callWindowMs } from '../charge-budgets.ts';
 import type { Context } from '../context.ts';
 import type { Address } from '../domain/address.ts';
 import { type CardSlot, kindOfCard } from '../domain/card-kind.ts';
 import { refusalByStatus } from '../domain/confirm-rules.ts';
 import type { PaymentMethod } from '../domain/payment-method.ts';
-import { minimumChargeCents, type PlannedPayment, planPayment } from '../domain/payment-plan.ts';
+import { type PlannedPayment, planPayment } from '../domain/payment-plan.ts';
 import { splitVersionOf } from '../domain/repricing.ts';
 import type { Session } from '../domain/session.ts';
 import { refusalByDeclines } from '../domain/session-declines.ts';

@@ -1,5 +1,6 @@
 import { type Scope, withTx } from '@eligo/postgres';
 import type { NotNow, ProcessorPort } from '@eligo/processor';
+import { minimumChargeCents } from '@eligo/values';
 import type { Context } from '../context.ts';
 import {
   authenticationCheckMs,
@@ -11,7 +12,6 @@ import {
   whileNotConfiguredMs,
 } from '../domain/charge-attempt.ts';
 import { isConfirmationToken, keepsCard } from '../domain/payment-method.ts';
-import { minimumChargeCents } from '../domain/payment-plan.ts';
 import { type CardUse, cardUseOf } from '../domain/session.ts';
 import { noteAuthentication } from '../store/authentications.ts';
 import { postponeAttempt, recordUnknown } from '../store/charge-attempts.ts';

@@ -1,5 +1,5 @@
 import { Failure } from '@eligo/failures';
-import { type Cents, cents } from '@eligo/values';
+import { type Cents, cents, partOf } from '@eligo/values';
 import {
   type AllocationRefusals,
   allocateOverLines,
@@ -220,7 +220,6 @@ export function shareOfLine(
   line: Pick<SessionLine, 'amountTotalCents'>,
   component: Cents,
   capturedCents: number,
-): number {
-  if (line.amountTotalCents === 0) return 0;
-  return Number((BigInt(component) * BigInt(capturedCents)) / BigInt(line.amountTotalCents));
+): Cents {
+  return partOf(component, capturedCents, line.amountTotalCents);
 }

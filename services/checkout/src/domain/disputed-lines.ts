@@ -1,4 +1,4 @@
-import { type Cents, cents, centsFromInt64, sumCents } from '@eligo/values';
+import { type Cents, cents, partOf, sumCents } from '@eligo/values';
 
 /** A line as far as one card paid it. */
 interface PaidLine {
@@ -21,7 +21,7 @@ interface PaidCard {
 /** Of an amount of a line, what no dispute holds: a dispute of its card names no lines, so it holds of each in proportion to what is not refunded. */
 export function notHeld(amount: Cents, restOfCard: Cents, restOfLines: Cents): Cents {
   if (restOfLines <= restOfCard) return amount;
-  return centsFromInt64((BigInt(amount) * BigInt(restOfCard)) / BigInt(restOfLines));
+  return partOf(amount, restOfCard, restOfLines);
 }
 
 /** What open and lost disputes hold of each line, by its id, rounded up. A line of an undisputed card is left out. */

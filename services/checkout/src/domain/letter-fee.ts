@@ -84,7 +84,7 @@ export function letterFeesGivenBack(
 }
 
 function capturedOf(line: LineWithFees, part: Cents): Cents {
-  return cents(shareOfLine(line, part, line.amountCapturedCents));
+  return shareOfLine(line, part, line.amountCapturedCents);
 }
 
 // The fees of a line that are not the partner's. A denied letter changes the class of its lines, so the class does not tell them.

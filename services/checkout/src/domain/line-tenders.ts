@@ -1,4 +1,4 @@
-import { type Cents, cents, sumCents } from '@eligo/values';
+import { type Cents, cents, partOf, sumCents } from '@eligo/values';
 import { type HealthcareCents, noHealthcare } from './charge-attempt.ts';
 import { bucketOf, needsLetter } from './eligibility.ts';
 import type { DividedLine } from './line-allocation.ts';
@@ -83,8 +83,4 @@ export function linesOfTenders(
       ...components,
     };
   });
-}
-
-function partOf(component: Cents, amount: number, total: number): number {
-  return total === 0 ? 0 : Number((BigInt(component) * BigInt(amount)) / BigInt(total));
 }

@@ -1,11 +1,10 @@
 import { Failure, type Violation } from '@eligo/failures';
-import { type Cents, cents, type Discounting, newId } from '@eligo/values';
+import { type Cents, cents, type Discounting, maximumChargeCents, newId } from '@eligo/values';
 import type { Address } from './address.ts';
 import { needsLetter } from './eligibility.ts';
 import { firstPeriodOf } from './first-renewal.ts';
 import { laterPeriodCents } from './later-periods.ts';
 import type { ValidLetter } from './letter.ts';
-import { maximumChargeCents } from './payment-plan.ts';
 import type {
   CaptureMethod,
   EligibilityRecord,

@@ -1,13 +1,7 @@
 import { Failure } from '@eligo/failures';
-import { type Cents, cents } from '@eligo/values';
+import { type Cents, cents, minimumChargeCents } from '@eligo/values';
 import type { CardKind } from './card-kind.ts';
 import type { AttemptStatus } from './charge-attempt.ts';
-
-/** The processor charges nothing below this (interface, Limits). */
-export const minimumChargeCents = cents(50);
-
-/** The processor charges nothing above this: an amount has eight digits at most. */
-export const maximumChargeCents = cents(99_999_999);
 
 /** Why a plan is released before each of its cards was charged; the codes are those of the refusals. */
 export type ReleaseCause =

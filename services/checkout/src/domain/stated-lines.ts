@@ -1,5 +1,5 @@
 import { Failure } from '@eligo/failures';
-import { allocate, cents, sumCents } from '@eligo/values';
+import { allocate, cents, partOf, sumCents } from '@eligo/values';
 import {
   type Allocation,
   type Components,
@@ -250,7 +250,7 @@ function ownOfLines({ lines, taken }: DividedSession): ReadonlyMap<DividedLine, 
   const own = new Map(lines.map((line) => [line, { tax: 0, shipping: 0, discount: 0 }]));
   for (const name of names) {
     const whole = lines.map((line) => line[`${name}Cents`]);
-    const shares = lines.map((line, index) => partOf(whole[index] ?? 0, line.takenCents, line.limitCents));
+    const shares = lines.map((line, index) => boundedPartOf(whole[index] ?? 0, line.takenCents, line.limitCents));
     const byShare = within(taken[name], shares);
     const beyond = within(
       taken[name] - sumOf(byShare, (part) => part),
@@ -276,12 +276,12 @@ function within(amount: number, limits: readonly number[]): number[] {
 // Of a component of a place, what belongs to the part that is stated: the components that are stated are beside the lines.
 function shareOf({ own, rest, stated }: Place, name: Name, { tax, shipping, discount }: Components): number {
   const beside = (discount > 0 ? own.discount : 0) - (tax > 0 ? own.tax : 0) - (shipping > 0 ? own.shipping : 0);
-  return partOf(own[name], stated, rest + beside);
+  return boundedPartOf(own[name], stated, rest + beside);
 }
 
-function partOf(component: number, part: number, whole: number): number {
+function boundedPartOf(component: number, part: number, whole: number): number {
   if (whole <= 0) return part > 0 ? component : 0;
-  return Number((BigInt(component) * BigInt(Math.min(part, whole))) / BigInt(whole));
+  return partOf(component, Math.min(part, whole), whole);
 }
 
 function sumOf<T>(list: readonly T[], amountOf: (one: T) => number): number {

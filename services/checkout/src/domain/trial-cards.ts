@@ -1,7 +1,7 @@
-import { type Cents, cents, sumCents } from '@eligo/values';
+import { type Cents, cents, minimumChargeCents, sumCents } from '@eligo/values';
 import { needsLetter } from './eligibility.ts';
 import { firstPeriodOf, firstRenewal } from './first-renewal.ts';
-import { healthPart, minimumChargeCents, planPayment, type ShopperCard } from './payment-plan.ts';
+import { healthPart, planPayment, type ShopperCard } from './payment-plan.ts';
 import type { Session, SessionLine } from './session.ts';
 
 /** What the first renewal after a trial comes to, and what of it a health card may pay. */
