@@ -1,7 +1,14 @@
 import type { Constellation } from '@eligo/testkit';
 import type { Browser } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { desktop, numbers, openCheckoutTab, openTabIn, phone } from '../src/browser/checkout-tab.ts';
+import {
+  answerLetterQuestions,
+  desktop,
+  numbers,
+  openCheckoutTab,
+  openTabIn,
+  phone,
+} from '../src/browser/checkout-tab.ts';
 import { type Json, text } from '../src/records.ts';
 
 interface Stack {
@@ -75,11 +82,7 @@ export function letterPageTests(stack: () => Stack): void {
       const { asked } = await tab.stays(text(await stack().stateOf(id), 'success_url'));
       await tab.type('health', numbers.hsa);
       await tab.pay();
-      await tab.says('Questions for your letter');
-      await tab.page.getByLabel('Which medical condition').fill('Back pain');
-      await tab.page.getByLabel('How do').fill('It relieves the pain');
-      await tab.page.getByRole('checkbox').check();
-      await tab.page.getByText('Send answers').click();
+      await answerLetterQuestions(tab);
       await tab.says('The shop can charge your card once your letter');
       await tab.inspect('letter-held-phone');
       await decide(id, 'approve');

@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { breakStripe, scriptThatRefuses } from '../src/browser/broken-stripe.ts';
 import { formsOf, hasForm } from '../src/browser/card-canaries.ts';
 import {
+  answerLetterQuestions,
   type CheckoutTab,
   desktop,
   numbers,
@@ -191,11 +192,7 @@ export function livePageTests(stack: () => { eligo: Constellation; browser: Brow
       await type(tab, 'other', numbers.credit);
       await tab.inspect('live-letter-desktop');
       await tab.pay();
-      await tab.says('Questions for your letter');
-      await tab.page.getByLabel('Which medical condition').fill('Back pain');
-      await tab.page.getByLabel('How do').fill('It relieves the pain');
-      await tab.page.getByRole('checkbox').check();
-      await tab.page.getByText('Send answers').click();
+      await answerLetterQuestions(tab);
       await tab.says('once your letter of medical necessity is approved');
       expect(await stateOf(id)).toMatchObject({ status: 'paid', amount_received: 0, test_mode: false });
       const { letters } = (await live().ok('GET', `/v1/letters?checkout_session=${id}`)) as { letters: Json[] };

@@ -50,6 +50,15 @@ export const numbers = {
 export const phone: BrowserContextOptions = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 export const desktop: BrowserContextOptions = { viewport: { width: 1_280, height: 900 } };
 
+/** Answers the questions for a letter, once the page asks them. */
+export async function answerLetterQuestions({ page, says }: Pick<CheckoutTab, 'page' | 'says'>): Promise<void> {
+  await says('Questions for your letter');
+  await page.getByLabel('Which medical condition').fill('Back pain');
+  await page.getByLabel('How do').fill('It relieves the pain');
+  await page.getByRole('checkbox').check();
+  await page.getByText('Send answers').click();
+}
+
 const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const pictures = join(import.meta.dirname, '../../screenshots');
 const readings = join(import.meta.dirname, '../../test/read-aloud');

@@ -1,4 +1,4 @@
-import type { Browser, BrowserContextOptions, Request } from 'playwright-core';
+import type { Browser, BrowserContextOptions, CDPSession, Page, Request } from 'playwright-core';
 
 /** Whether nothing else runs on this machine, so that its times count. */
 export const isMachineOurs = process.env.ELIGO_TEST_SPEED === 'on';
@@ -31,60 +31,65 @@ export const network = {
 const slowdown = 4;
 
 /** Opens a page in a browser that has nothing of it yet, as slowly as that phone. */
-export async function firstUse(browser: Browser, url: string, options: BrowserContextOptions): Promise<FirstUse> {
-  const context = await browser.newContext({ locale: 'en-US', ...options });
-  try {
-    const page = await context.newPage();
-    const devTools = await context.newCDPSession(page);
+export function firstUse(browser: Browser, url: string, options: BrowserContextOptions): Promise<FirstUse> {
+  return untilUse(browser, url, options, async (page, devTools) => {
     await devTools.send('Network.enable');
     await devTools.send('Network.emulateNetworkConditions', network);
     await devTools.send('Emulation.setCPUThrottlingRate', { rate: slowdown });
-    const told = Promise.withResolvers<Seen>();
-    await page.exposeFunction('tellFirstUse', told.resolve);
-    await page.addInitScript(noteFirstUse);
     const finished: Request[] = [];
     page.on('requestfinished', (request) => finished.push(request));
-    await page.goto(url, { waitUntil: 'commit' });
-    const { requests, ...seen } = await told.promise;
-    // A page is not told how long the answers of other origins are. Only requests that finished before the first use
-    // are asked: one that finishes later may be asked when the browser's context is already closed.
-    const bytesOf = new Map(
-      await Promise.all(finished.map(async (request) => [request.url(), await transferred(request)] as const)),
-    );
-    return {
-      ...seen,
-      requests: requests.map(({ at, ...times }) => ({
-        ...times,
-        path: new URL(at).pathname,
-        bytes: bytesOf.get(at) ?? 0,
-      })),
+    return async ({ requests, ...seen }) => {
+      // A page is not told how long the answers of other origins are. Only requests that finished before the first use
+      // are asked: one that finishes later may be asked when the browser's context is already closed.
+      const bytesOf = new Map(
+        await Promise.all(finished.map(async (request) => [request.url(), await transferred(request)] as const)),
+      );
+      return {
+        ...seen,
+        requests: requests.map(({ at, ...times }) => ({
+          ...times,
+          path: new URL(at).pathname,
+          bytes: bytesOf.get(at) ?? 0,
+        })),
+      };
     };
-  } finally {
-    await context.close();
-  }
+  });
 }
 
 /**
  * How often functions of the page's script are called until the page can be used. Chromium counts them, so the number is the same on every machine, however busy
  * it is.
  */
-export async function callsUntilUse(browser: Browser, url: string, options: BrowserContextOptions): Promise<number> {
+export function callsUntilUse(browser: Browser, url: string, options: BrowserContextOptions): Promise<number> {
+  return untilUse(browser, url, options, async (_page, devTools) => {
+    await devTools.send('Profiler.enable');
+    await devTools.send('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
+    return async () => {
+      const { result } = await devTools.send('Profiler.takePreciseCoverage');
+      const own = result.filter((script) => script.url.includes('/assets/'));
+      if (own.length === 0) throw new Error('Chromium counted no call of the page');
+      const counts = own.flatMap(({ functions }) => functions.map(({ ranges }) => ranges[0]?.count ?? 0));
+      return counts.reduce((sum, count) => sum + count, 0);
+    };
+  });
+}
+
+/** Opens a page in a context of its own. `watch` begins to watch it, and returns what reads the result once the page can be used. */
+async function untilUse<Result>(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions,
+  watch: (page: Page, devTools: CDPSession) => Promise<(seen: Seen) => Promise<Result>>,
+): Promise<Result> {
   const context = await browser.newContext({ locale: 'en-US', ...options });
   try {
     const page = await context.newPage();
-    const devTools = await context.newCDPSession(page);
-    await devTools.send('Profiler.enable');
-    await devTools.send('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
+    const result = await watch(page, await context.newCDPSession(page));
     const told = Promise.withResolvers<Seen>();
     await page.exposeFunction('tellFirstUse', told.resolve);
     await page.addInitScript(noteFirstUse);
     await page.goto(url, { waitUntil: 'commit' });
-    await told.promise;
-    const { result } = await devTools.send('Profiler.takePreciseCoverage');
-    const own = result.filter((script) => script.url.includes('/assets/'));
-    if (own.length === 0) throw new Error('Chromium counted no call of the page');
-    const counts = own.flatMap(({ functions }) => functions.map(({ ranges }) => ranges[0]?.count ?? 0));
-    return counts.reduce((sum, count) => sum + count, 0);
+    return await result(await told.promise);
   } finally {
     await context.close();
   }
