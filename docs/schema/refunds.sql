@@ -464,6 +464,7 @@ create table operator_actions (
   constraint proof_id_form CHECK ((proof_id ~ '^[A-Za-z0-9_-]{22}$'::text))
 );
 CREATE INDEX operator_actions_by_account ON refunds.operator_actions USING btree (account_id, number) WHERE (account_id IS NOT NULL);
+CREATE INDEX operator_actions_by_account_and_operator ON refunds.operator_actions USING btree (account_id, operator_name, number) WHERE (account_id IS NOT NULL);
 CREATE INDEX operator_actions_by_operator ON refunds.operator_actions USING btree (operator_name, number);
 CREATE UNIQUE INDEX operator_proof_once ON refunds.operator_actions USING btree (proof_id) WHERE (proof_id IS NOT NULL);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON refunds.operator_actions FOR EACH ROW EXECUTE FUNCTION refuse_changed_history();

@@ -87,10 +87,9 @@ const byOperator = listed(
   'service_list_operator_actions_by_operator',
   'where operator_name between $2 and $2 order by operator_name desc, number desc',
 );
-// Reads the account's actions until the page is full.
 const ofAccountByOperator = listed(
   'service_list_actions_of_account_by_operator',
-  'where account_id between $2 and $2 and operator_name = $3 order by account_id desc, number desc',
+  'where account_id = $2 and operator_name between $3 and $3 order by operator_name desc, number desc',
 );
 
 function listed(name: string, those: string) {
